@@ -1,0 +1,1 @@
+"""Neural operators as surrogates of PDE solves."""

@@ -1,0 +1,1 @@
+"""Optimizers. They know no physics, no files and no screen."""

@@ -1,0 +1,1 @@
+"""Optimizers for designs: many bounded variables, few constraints, expensive gradients."""

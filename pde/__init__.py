@@ -1,0 +1,1 @@
+"""Physics and differentiable solvers: on pixels and voxels (`pde.grid`) and on unstructured meshes (`pde.fem`)."""

@@ -1,0 +1,1 @@
+"""Exact Wasserstein barycenters and distances."""
