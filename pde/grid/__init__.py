@@ -1,0 +1,13 @@
+"""Finite elements on regular pixels and voxels, matrix-free.
+
+    grid = Grid((60, 20))
+    system = System(grid, Elasticity(nu=0.3), fixed)
+    u = system.solve(modulus, forces).u
+"""
+
+from pde.grid.errors import GridError, SolverError
+from pde.grid.grid import Grid
+from pde.grid.physics import Conduction, Elasticity, Physics
+from pde.grid.system import Solution, System
+
+__all__ = ["Conduction", "Elasticity", "Grid", "GridError", "Physics", "Solution", "SolverError", "System"]

@@ -1,0 +1,1 @@
+"""The matrix-free engine: generated C kernels in mode space under multigrid-preconditioned conjugate gradients."""

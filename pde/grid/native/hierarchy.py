@@ -1,0 +1,210 @@
+"""The grid hierarchy: Galerkin operators, smoothers, supports and the coarsest factor, set up for one modulus field.
+
+Level 0 has the moduli themselves, level 1 their Hadamard transforms over the eight (four) children, from which its exact
+Galerkin operator is applied on the fly, level 2 and deeper have packed matrices in mode space. The smoother is
+Chebyshev iteration of the first kind on D^-1 K over [lambda/16, lambda] (a wider interval at higher degrees) with a bound
+lambda that holds for every modulus field, so that the cycle is positive definite whatever the design is.
+"""
+
+import ctypes
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pde.grid.native.coarsest import Coarsest
+from pde.grid.native.layout import Layout
+from pde.grid.native.library import CLevel, CScratch, address, kernels, room
+from pde.grid.native.modes import Structure, eigenvalue_bounds
+from pde.grid.native.source import kernel_constants
+
+# By level; deeper levels, which are cheap and have wider spectra, like the last.
+DEGREES = (2, 3, 4)
+# Share of the spectrum that the smoother is responsible for, 1 / ..., by degree.
+INTERVAL = {1: 4.0, 2: 16.0, 3: 20.0, 4: 30.0}
+# With more levels than this the inner ones are visited twice (W-cycle): deep levels resolve slender members badly.
+V_LEVELS = 4
+# A level with fewer values than this per thread is faster with fewer threads.
+VALUES_PER_THREAD = 16_000
+
+
+@dataclass
+class Level:
+    """Arrays of one level; `c` is what the kernels see."""
+
+    layout: Layout
+    fixed: NDArray[np.bool_]
+    coef: NDArray[np.float32]
+    b: NDArray[np.float32]
+    z: NDArray[np.float32]
+    d: NDArray[np.float32]
+    dinv: NDArray[np.float32]
+    c: CLevel
+    keep: list[NDArray] = field(default_factory=list)
+
+
+class Hierarchy:
+    """Everything that is needed to apply the V-cycle.
+
+    Args:
+        structure, K: of the element matrix, (n, n).
+        layouts: finest first; each has half the elements of the one before along every axis.
+        fixed: values held at zero on the finest level, shape `layouts[0].nodal`.
+        threads: at most so many per kernel.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        K: NDArray[np.float64],
+        layouts: list[Layout],
+        fixed: NDArray[np.bool_],
+        threads: int,
+    ) -> None:
+        self.library = kernels(structure)
+        self.lanes = int(self.library.lanes())
+        self.structure, self.modes = structure, structure.modes
+        self.constants = kernel_constants(structure, self.modes.to_modes(K))
+        self.constants_32 = {name: room(v.shape, np.float32) for name, v in self.constants.items()}
+        for name, values in self.constants.items():
+            self.constants_32[name][...] = values
+        self.bounds = eigenvalue_bounds(self.modes, K, len(layouts))
+        diagonal = np.diag(K)[: self.modes.dofs]
+        self.levels = []
+        for depth, layout in enumerate(layouts):
+            if depth:
+                fixed = _coarse_fixed(fixed, layout)
+            visits = 2 if len(layouts) > V_LEVELS and 2 <= depth < len(layouts) - 1 else 1
+            self.levels.append(self._level(depth, layout, fixed, threads, visits, diagonal))
+        self.array = (CLevel * len(layouts))(*[level.c for level in self.levels])
+        self.finest = ctypes.pointer(self.array[0])
+        self.scratch, self._memory = _scratch(layouts[0], threads, self.lanes)
+        self.partial = np.zeros(layouts[0].nodal[0])
+        last = self.levels[-1]
+        self.coarsest = Coarsest(self.modes, K, last.layout, last.fixed)
+
+    @property
+    def row(self) -> int:
+        """Distance of rows of moduli in memory."""
+        return self.levels[0].coef.shape[-1]
+
+    def update(self) -> None:
+        """Set up every level after the moduli in `levels[0].coef` have changed."""
+        pointers = [ctypes.pointer(level) for level in self.array]
+        self.library.inverse_modulus_sum(pointers[0], self.row)
+        for depth in range(1, len(pointers)):
+            fine, coarse = pointers[depth - 1], pointers[depth]
+            if depth == 1:
+                self.library.hadamard_moduli(fine, coarse, self.row)
+            elif depth == 2:
+                self.library.galerkin_from_hadamard(fine, coarse, address(self.constants_32["tables"]))
+            else:
+                self.library.galerkin_from_packed(fine, coarse)
+            self.library.inverse_diagonal(coarse)
+        self.coarsest.update(self._coarsest_matrices())
+
+    def cycle(self) -> float:
+        """levels[0].z = V(levels[0].b). -> b.z"""
+        self.library.multigrid_cycle(
+            self.array, len(self.array), self.coarsest.c, self.scratch, address(self.partial)
+        )
+        return float(self.partial.sum())
+
+    def _level(
+        self,
+        depth: int,
+        layout: Layout,
+        fixed: NDArray[np.bool_],
+        threads: int,
+        visits: int,
+        diagonal: NDArray[np.float64],
+    ) -> Level:
+        blocks, active, n = -(-layout.nx // self.lanes), len(self.modes.active), 2**self.modes.dim
+        if depth == 0:
+            # Rows of moduli end with zeros: two vectors of children must lie in one row.
+            shape = (layout.layers, layout.ny, -(-layout.nx // (2 * self.lanes)) * 2 * self.lanes)
+            diagonals = (layout.nodal[0], *layout.nodal[2:])
+        else:
+            entries = n if depth == 1 else active * (active + 1) // 2
+            shape = (layout.layers, layout.ny, blocks, entries, self.lanes)
+            diagonals = layout.nodal
+        degree = DEGREES[min(depth, len(DEGREES) - 1)]
+        highest = self.bounds[depth]
+        lowest = highest / INTERVAL[degree]
+        coef, dinv = room(shape, np.float32), room(diagonals, np.float32)
+        b, z, d = (room(layout.nodal, np.float32) for _ in range(3))
+        start, offsets = fixed_lists(fixed)
+        names = {0: "fine", 1: "coarse"}
+        constants = self.constants_32[names[depth]] if depth in names else None
+        c = CLevel(
+            nx=layout.nx,
+            ny=layout.ny,
+            layers=layout.layers,
+            kind=min(depth, 2),
+            threads=max(1, min(threads, layout.values // VALUES_PER_THREAD)),
+            degree=degree,
+            visits=visits,
+            coef_layer=int(np.prod(shape[1:])),
+            coef=address(coef),
+            constants=address(constants),
+            b=address(b),
+            z=address(z),
+            d=address(d),
+            dinv=address(dinv),
+            fixed_start=address(start),
+            fixed=address(offsets),
+            theta=(highest + lowest) / 2,
+            delta=(highest - lowest) / 2,
+            weight=(ctypes.c_float * 4)(*(1 / diagonal)),
+        )
+        return Level(layout, fixed, coef, b, z, d, dinv, c, [start, offsets])
+
+    def _coarsest_matrices(self) -> NDArray[np.float64]:
+        """Element matrices of the last level in mode space, (layers, ny, nx, active, active)."""
+        depth, level, active = len(self.levels) - 1, self.levels[-1], self.modes.active
+        nx = level.layout.nx
+        if depth == 0:
+            M = self.structure.matrix(self.structure.constants(self.modes.to_modes(self.coarsest.K)))
+            return level.coef[..., :nx, None, None].astype(float) * M[np.ix_(active, active)]
+        coef = np.moveaxis(level.coef, 3, -1)
+        coef = coef.reshape(*coef.shape[:2], -1, coef.shape[-1])[:, :, :nx].astype(float)
+        if depth == 1:
+            B = self.modes.galerkin(self.modes.to_modes(self.coarsest.K))
+            par = self.modes.parities
+            return coef[..., par[:, None] ^ par[None, :]][..., active, :][..., active] * B[np.ix_(active, active)]
+        low = np.tril_indices(len(active))
+        A = np.empty((*coef.shape[:3], len(active), len(active)))
+        A[..., low[0], low[1]] = coef
+        A[..., low[1], low[0]] = coef
+        return A
+
+
+def fixed_lists(fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Offsets within each plane of the values that are held, plane after plane, and where each plane's list starts."""
+    planes, offsets = np.nonzero(fixed.reshape(fixed.shape[0], -1))
+    start = np.zeros(fixed.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(planes, minlength=fixed.shape[0]), out=start[1:])
+    return start, offsets.astype(np.int32)
+
+
+def _coarse_fixed(fixed: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
+    """A coarse value is held if any fine value in the support of its shape function is: always exact, always SPD."""
+    for axis in (0, 2, 3):
+        if axis == 2 and fixed.shape[2] == 1:
+            continue
+        fixed = np.moveaxis(fixed, axis, 0)
+        coarse = fixed[::2].copy()
+        coarse[1:] |= fixed[1::2]
+        coarse[:-1] |= fixed[1::2]
+        fixed = np.moveaxis(coarse, 0, axis)
+    assert fixed.shape == layout.nodal
+    return np.ascontiguousarray(fixed)
+
+
+def _scratch(layout: Layout, threads: int, lanes: int) -> tuple[CScratch, NDArray[np.uint8]]:
+    # Two planes in double or four in single precision, and 8 vectors per value of a node for every block of a row.
+    plane = (layout.plane + 4 * lanes) * 8 + 64
+    buffer = (-(-layout.nx // (lanes // 2)) + 1) * 8 * layout.dofs * 4 * lanes
+    stride = -(-(2 * plane + 4 * 64 + buffer) // 4096) * 4096 + 64
+    memory = room((threads * stride,), np.uint8)
+    return CScratch(memory=address(memory), stride=stride), memory

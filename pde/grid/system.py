@@ -1,0 +1,165 @@
+"""K(E) u = f on a grid: one element matrix, one modulus per element, some nodal values fixed.
+
+`System` checks what it is given and hands it to a back-end; every back-end gives the same answer.
+
+    "native"   matrix-free in mode space, generated C, multigrid-preconditioned CG
+    "direct"   assembled and factorised by SciPy: small problems, and the oracle of the tests
+    "auto"     direct below some thousand values, native above; direct where no C compiler is found
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pde.grid.errors import GridError
+from pde.grid.grid import Grid
+from pde.grid.physics import Physics
+
+Field = NDArray[np.float64]
+Backend = Literal["auto", "native", "direct"]
+LOG = logging.getLogger(__name__)
+# Up to so many values the factorisation is faster than the first dozen iterations; measured in two and three dimensions.
+DIRECT_VALUES = {2: 4000, 3: 1000}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An answer that was reached.
+
+    Attributes:
+        u: nodal values, (*node_shape, dofs), or (cases, *node_shape, dofs) when several right-hand sides were given.
+        iterations: CG iterations, summed over the right-hand sides; 0 for a direct solve.
+        relative_residual: the largest |f - K u| / |f| over the right-hand sides.
+    """
+
+    u: Field
+    iterations: int
+    relative_residual: float
+
+
+class Engine(Protocol):
+    """What a back-end offers. Vectors are (*node_shape, dofs) float64; fixed entries of forces are ignored."""
+
+    def update(self, modulus: Field) -> None: ...
+
+    def solve(self, force: Field, guess: Field | None, tol: float, max_iterations: int) -> tuple[Field, int, float]: ...
+
+    def apply(self, u: Field) -> Field:
+        """K(E) u without regard to the fixed values."""
+        ...
+
+    def energies(self, u: Field) -> Field:
+        """u_e^T K_e u_e of every element with unit modulus, (*shape,)."""
+        ...
+
+
+class System:
+    """The discrete equation with its boundary conditions.
+
+    Args:
+        grid: the elements.
+        physics: `Elasticity` or `Conduction`.
+        fixed: (*node_shape, dofs) bool, True where the nodal value is held at zero.
+        backend: see the module; "auto" picks the fastest that works here.
+        threads: of the native back-end; None: every core that this process may use. Answers do not depend on it.
+
+    Raises:
+        GridError: `fixed` has the wrong shape or fixes nothing.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        physics: Physics,
+        fixed: NDArray[np.bool_],
+        backend: Backend = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self.grid, self.physics = grid, physics
+        self.vector_shape = (*grid.node_shape, physics.dofs_per_node(grid.dim))
+        self.fixed = np.asarray(fixed, bool)
+        if self.fixed.shape != self.vector_shape:
+            raise GridError(f"`fixed` has shape {self.fixed.shape}, this grid needs {self.vector_shape}")
+        if not self.fixed.any():
+            raise GridError("nothing is held: fix at least one nodal value, or the body floats")
+        self.element_matrix = physics.element_matrix(grid.spacing)
+        self.engine = _engine(self, backend, threads)
+        self._modulus: Field | None = None
+
+    def update(self, modulus: Field) -> None:
+        """Set the modulus. modulus : (*shape,), non-negative and finite; 0 means that there is no material."""
+        modulus = np.asarray(modulus, float)
+        if modulus.shape != self.grid.shape:
+            raise GridError(f"modulus has shape {modulus.shape}, this grid needs {self.grid.shape}")
+        if not np.isfinite(modulus).all() or (modulus < 0).any():
+            raise GridError("modulus must be finite and not negative in every element")
+        self.engine.update(modulus)
+        self._modulus = modulus
+
+    def solve(
+        self, modulus: Field | None, force: Field, guess: Field | None = None, tol: float = 1e-8, max_iterations: int = 500
+    ) -> Solution:
+        """Solve for one or several right-hand sides.
+
+        Args:
+            modulus: (*shape,), or None to keep the modulus of the last `update` or `solve`.
+            force: (*node_shape, dofs), or (cases, *node_shape, dofs). Entries at fixed values are ignored.
+            guess: warm start, shape of `force`.
+            tol: |f - K u| / |f| to reach.
+
+        Raises:
+            GridError: a shape is wrong or an entry is not finite.
+            SolverError: the tolerance was not reached.
+        """
+        if modulus is not None:
+            self.update(modulus)
+        if self._modulus is None:
+            raise GridError("give a modulus before the first solve")
+        force = np.asarray(force, float)
+        cases = force if force.ndim == len(self.vector_shape) + 1 else force[None]
+        if cases.shape[1:] != self.vector_shape:
+            raise GridError(f"force has shape {force.shape}, this grid needs {self.vector_shape}")
+        if not np.isfinite(force).all():
+            raise GridError("force must be finite everywhere")
+        guesses = [None] * len(cases) if guess is None else np.reshape(guess, cases.shape)
+        answers = [
+            self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)
+        ]
+        u = answers[0][0] if force.ndim == len(self.vector_shape) else _stack([answer[0] for answer in answers])
+        return Solution(u, sum(a[1] for a in answers), max(a[2] for a in answers))
+
+    def apply(self, u: Field) -> Field:
+        """K(E) u, fixed values treated like any other. u : (*node_shape, dofs) -> same."""
+        return self.engine.apply(np.asarray(u, float))
+
+    def energies(self, u: Field) -> Field:
+        """u_e^T K_e u_e of every element with unit modulus. u : (*node_shape, dofs) -> (*shape,)."""
+        return self.engine.energies(np.asarray(u, float))
+
+
+def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
+    from pde.grid.direct import Direct
+    from pde.grid.native.compiler import NoCompilerError
+    from pde.grid.native.engine import Native
+
+    if backend not in ("auto", "native", "direct"):
+        raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native' or 'direct'")
+    if backend == "direct" or (backend == "auto" and system.fixed.size <= DIRECT_VALUES[system.grid.dim]):
+        return Direct(system)
+    try:
+        return Native(system.grid.shape, system.vector_shape[-1], system.element_matrix, system.fixed, threads)
+    except (NoCompilerError, GridError) as error:
+        if backend == "native":
+            raise GridError(str(error)) from error
+        LOG.warning("%s; solving by a sparse factorisation instead, which is slower and needs more memory", error)
+        return Direct(system)
+
+
+def _stack(fields: list[Field]) -> Field:
+    """np.stack that keeps the order in memory of the fields (they may be transposed views) instead of reshuffling it."""
+    order = np.argsort([-stride for stride in fields[0].strides], kind="stable")
+    stacked = np.stack([field.transpose(order) for field in fields])
+    return stacked.transpose(0, *(np.argsort(order) + 1))
