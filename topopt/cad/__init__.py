@@ -1,0 +1,1 @@
+"""Bodies in and bodies out: read, voxelise, surface, write, re-analyse, report."""

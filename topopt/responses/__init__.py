@@ -1,0 +1,1 @@
+"""What a design is judged by, each with its exact derivative."""
