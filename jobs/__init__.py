@@ -1,0 +1,1 @@
+"""Jobs: what was asked (`spec`), where it lives (`store`), how it runs (`templates`, `worker`), and `formgrad`."""

@@ -1,0 +1,157 @@
+"""`formgrad`: the command line. Heavy imports wait until they are needed, so that --help answers at once."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from jobs.spec import StructureJob
+    from jobs.store import Run
+
+# Pools of BLAS threads beside the solver's own threads cost more than they bring.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+app = typer.Typer(
+    name="formgrad",
+    help="State what a part must do; find its form, prove it, and hand over CAD.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Change entries, e.g. voxels.size=2.")
+]
+
+
+@app.callback()
+def formgrad() -> None:
+    """State what a part must do; find its form, prove it, and hand over CAD."""
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="Job file (YAML).")],
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder. Default: runs/NAME-DATE.")] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
+) -> None:
+    """Run a job: from the part to a verified, exported design."""
+    from jobs.launch import new_folder
+    from jobs.spec import dump_job, load_job
+    from jobs.store import Run
+
+    def work() -> int:
+        job = load_job(file, overrides or [])
+        _check_source(job)
+        folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
+        dump_job(job, folder.config)
+        return _watch(job, folder, resume=False)
+
+    _exit(work)
+
+
+@app.command()
+def resume(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
+    """Continue a run that was stopped or killed; it reaches the same bits as an uninterrupted one."""
+
+    def work() -> int:
+        from jobs.runner import open_run
+
+        job, found = open_run(folder)
+        return _watch(job, found, resume=True)
+
+    _exit(work)
+
+
+@app.command()
+def show(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
+    """Show where a run is, or what it found."""
+
+    def work() -> int:
+        from jobs.errors import RunFolderError
+        from jobs.screen import print_result, print_status
+        from jobs.store import Run
+
+        found = Run(folder)
+        if not found.is_run:
+            raise RunFolderError(f"{folder} holds no run: give a folder that `formgrad run` made")
+        result = found.result()
+        print_result(result, found) if result else print_status(found)
+        return 0
+
+    _exit(work)
+
+
+@app.command()
+def materials() -> None:
+    """List the materials of the catalogue, with their sources."""
+    from jobs.screen import print_materials
+
+    print_materials()
+
+
+@app.command()
+def presets() -> None:
+    """List the textbook problems."""
+    from jobs.screen import print_presets
+
+    print_presets()
+
+
+@app.command("app")
+def web_page(port: Annotated[int, typer.Option(help="On 127.0.0.1.")] = 7860) -> None:
+    """Open the web page."""
+    from importlib import import_module
+
+    # Not a static import: the command line stands below the page in the house and only starts it.
+    sys.exit(import_module("ui.serve").main(["--port", str(port)]))
+
+
+def _check_source(job: "StructureJob") -> None:
+    from jobs.errors import JobError
+
+    if job.body is not None and not job.body.file.is_file():
+        raise JobError(f"body.file: {job.body.file} does not exist: check the path (it is relative to the job file)")
+
+
+def _watch(job: "StructureJob", folder: "Run", *, resume: bool) -> int:
+    from jobs.runner import run_job
+    from jobs.screen import Screen, print_result
+
+    with Screen(job.name) as screen:
+        result = run_job(job, folder, screen, resume=resume)
+    if result is None:
+        typer.echo(f"Stopped and saved. Continue with: formgrad resume {folder.folder}")
+        return 75
+    print_result(result, folder)
+    return 0
+
+
+def _exit(work: Callable[[], int]) -> None:
+    """Run a command; an error of the user's is one sentence on stderr and exit code 2."""
+    from jobs.runner import USER_ERRORS
+
+    try:
+        code = work()
+    except USER_ERRORS as error:
+        typer.echo(f"formgrad: {error}", err=True)
+        code = 2
+    except KeyboardInterrupt:
+        typer.echo("formgrad: interrupted", err=True)
+        code = 130
+    raise typer.Exit(code)
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Who watches a run: the runner tells, the observer shows."""
+
+from typing import Any, Protocol
+
+
+class Observer(Protocol):
+    """What a run tells while it goes on."""
+
+    def phase(self, name: str, message: str) -> None:
+        """A new part of the work begins."""
+        ...
+
+    def iteration(self, row: dict[str, Any]) -> None:
+        """One line of progress.jsonl."""
+        ...
+
+
+class Log:
+    """Plain lines, for workers whose output goes to log.txt."""
+
+    def phase(self, name: str, message: str) -> None:
+        print(f"{name}: {message}", flush=True)
+
+    def iteration(self, row: dict[str, Any]) -> None:
+        print(
+            f"  {row['iteration']:4d}  c {row['compliance']:.6g}  volume {row['volume']:.4f}"
+            f"  change {row['change']:.3f}  grey {row['grey']:.3f}  CG {row['cg_iterations']}",
+            flush=True,
+        )

@@ -1,0 +1,139 @@
+"""Run a job in this process: steps, checkpoints, progress, stop requests, and the last word in status.json."""
+
+import contextlib
+import json
+import os
+import platform
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from jobs.errors import JobError, RunFolderError
+from jobs.observer import Observer
+from jobs.spec import StructureJob, load_job
+from jobs.stop import StopRequest
+from jobs.store import Run, readable_errors
+from jobs.templates.structure import Structure
+from pde.grid.errors import GridError, SolverError
+from topopt.density import State
+from topopt.errors import DesignError, ExportError, ReanalysisError
+
+USER_ERRORS = (JobError, RunFolderError, DesignError, ExportError, ReanalysisError, GridError, SolverError)
+PREVIEW_EVERY = 2  # seconds
+
+
+def run_job(job: StructureJob, run: Run, observer: Observer, *, resume: bool = False) -> dict[str, Any] | None:
+    """Work until the result is written.
+
+    Returns:
+        what result.json holds, or None when a stop was asked for and the state was saved.
+
+    Raises:
+        one of USER_ERRORS; the run's status then says "failed" and why.
+    """
+    template = Structure(job, run, _Noting(run, observer))
+    try:
+        with StopRequest(run.folder) as stop:
+            run.set_status("running", "read", "reading the job")
+            _note_environment(run)
+            state = template.setup()
+            state = _restored(run, state) if resume else state
+            state = _iterate(template, run, observer, state, stop)
+            if stop.wanted:
+                run.set_status("stopped", "optimise", f"stopped after iteration {state.iteration}; it can be resumed")
+                return None
+            result = template.finish(state)
+            run.write_json("result.json", result)
+            run.set_status("succeeded", "done", "the part is ready")
+            return result
+    except USER_ERRORS as error:
+        _last_word(run, str(error))
+        raise
+    except OSError as error:
+        with readable_errors(run.folder):
+            _last_word(run, str(error))
+            raise
+    except MemoryError as error:
+        _last_word(run, "out of memory")
+        raise JobError("the run needs more memory than there is: raise voxels.size or lower voxels.count") from error
+    except BaseException as error:
+        _last_word(run, f"interrupted: {type(error).__name__}: {error}")
+        raise
+
+
+def _iterate(template: Structure, run: Run, observer: Observer, state: State, stop: StopRequest) -> State:
+    every, shown = template.job.resources.checkpoint_every, 0.0
+    if not state.done:
+        template.observer.phase("optimise", "finding the form")
+    while not state.done and not stop.wanted:
+        state, info = template.step(state)
+        row = {**vars(info), "seconds_left": template.seconds_left(state)}
+        run.append_progress(row)
+        observer.iteration(row)
+        if state.done or state.iteration % every == 0 or stop.wanted:
+            run.save_checkpoint(state.iteration, state.save)
+        if state.done or time.monotonic() - shown > PREVIEW_EVERY:
+            template.preview(state, run.preview)
+            shown = time.monotonic()
+    return state
+
+
+def _restored(run: Run, start: State) -> State:
+    path = run.latest_checkpoint()
+    if path is None:
+        run.truncate_progress(0)
+        return start
+    state = State.load(path)
+    if state.x.shape != start.x.shape:
+        raise RunFolderError(f"{run.folder}: the checkpoint belongs to another grid; was config.yaml changed?")
+    run.truncate_progress(state.iteration)
+    return state
+
+
+def open_run(folder: Path) -> tuple[StructureJob, Run]:
+    """A run that can be resumed.
+
+    Raises:
+        RunFolderError: not a run, still at work, or finished.
+    """
+    run = Run(folder)
+    if not run.config.is_file():
+        raise RunFolderError(f"{folder} holds no run: give a folder that `formgrad run` made")
+    if run.alive:
+        raise RunFolderError(f"{folder} is still being worked on by process {run.status()['pid']}")
+    if run.result() is not None:
+        raise RunFolderError(f"{folder} is finished: see {run.folder / 'result.json'}")
+    return load_job(run.config), run
+
+
+def _last_word(run: Run, message: str) -> None:
+    # Where the disk is full or gone, the exception that is on its way says so.
+    with contextlib.suppress(RunFolderError, OSError):
+        run.set_status("failed", run.status().get("phase", ""), message)
+
+
+def _note_environment(run: Run) -> None:
+    names = ["formgrad", "numpy", "scipy", "numba", "manifold3d", "dolfinx-solver-real", "pytetwild"]
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    where = {"python": platform.python_version(), "system": platform.platform(), "cpus": os.cpu_count()}
+    run.write_text("env.json", json.dumps({**where, "packages": versions}, indent=1) + "\n")
+
+
+class _Noting:
+    """Passes phases on and notes them in status.json."""
+
+    def __init__(self, run: Run, observer: Observer) -> None:
+        self.run, self.observer = run, observer
+
+    def phase(self, name: str, message: str) -> None:
+        self.run.set_status("running", name, message)
+        self.observer.phase(name, message)
+
+    def iteration(self, row: dict[str, Any]) -> None:
+        self.observer.iteration(row)

@@ -1,0 +1,135 @@
+"""What the command line shows: a live line while a run goes on, and tables of what it found."""
+
+import sys
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from jobs.observer import Log
+from jobs.store import Run
+
+console = Console(highlight=False)
+
+
+class Screen:
+    """An `Observer` for a person: a live line on a terminal, plain lines elsewhere."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.began, self.row, self.current = name, time.monotonic(), {}, ("", "")
+        self.log = None if console.is_terminal else Log()
+        self.live = Live(console=console, refresh_per_second=8, transient=True, get_renderable=self._draw)
+
+    def __enter__(self) -> "Screen":
+        if self.log is None:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.log is None:
+            self.live.stop()
+
+    def phase(self, name: str, message: str) -> None:
+        if self.log is not None:
+            self.log.phase(name, message)
+            return
+        console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  [bold]{name:<10}[/] {message}")
+        self.current = (name, message)
+
+    def iteration(self, row: dict[str, Any]) -> None:
+        if self.log is not None:
+            if row["iteration"] == 1 or row["iteration"] % 5 == 0:
+                self.log.iteration(row)
+            return
+        self.row = row
+
+    def _draw(self) -> Text:
+        if self.current[0] != "optimise" or not self.row:
+            return Text(f"{time.monotonic() - self.began:6.1f} s  ...", style="dim")
+        r = self.row
+        return Text.assemble(
+            (f"{time.monotonic() - self.began:6.1f} s  ", "dim"),
+            (f"iteration {r['iteration']:3d}   ", "bold"),
+            f"compliance {r['compliance']:.6g}   volume {r['volume']:.4f}   change {r['change']:.3f}   "
+            f"grey {r['grey']:.3f}   CG {r['cg_iterations']}   ",
+            (f"about {r['seconds_left']:.0f} s left to the form   Ctrl-C stops and saves", "dim"),
+        )
+
+
+def print_status(run: Run) -> None:
+    status, rows = run.status(), run.progress()
+    console.print(f"{run.folder}: {status['state']} ({status['phase']}) {status['message']}")
+    if rows:
+        Log().iteration(rows[-1])
+
+
+def print_result(result: dict[str, Any], run: Run) -> None:
+    """The results table, and where the files are."""
+    table = Table(
+        title=f"{result['name']}: {result['voxels']:,} voxels, {result['iterations']} iterations", title_justify="left"
+    )
+    for heading in (
+        "",
+        "compliance\n[N mm]",
+        "difference",
+        "largest\ndisplacement\n[mm]",
+        "von Mises\n99.9 % / max\n[MPa]",
+        "safety",
+    ):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("optimiser's claim", f"{result['compliance']:.5g}", "", "", "", "")
+    if referee := result["referee"]:
+        table.add_row(
+            "referee (exported surface, re-voxelised)",
+            f"{referee['compliance']:.5g}",
+            f"{referee['relative_difference']:+.1%}",
+            f"{referee['max_displacement_mm']:.4g}",
+            "",
+            "",
+        )
+    if again := result["reanalysis"]:
+        table.add_row(
+            "re-analysis (exported body, DOLFINx)",
+            f"{again['compliance']:.5g}",
+            f"{again['relative_difference']:+.1%}",
+            f"{again['max_displacement_mm']:.4g}",
+            f"{again['von_mises_p999_mpa']:.3g} / {again['von_mises_max_mpa']:.3g}",
+            f"{again['safety_factor']:.3g}",
+        )
+    console.print(table)
+    mass = f", {result['mass_kg']:.4g} kg" if result["mass_kg"] else ""
+    console.print(f"volume {result['volume_fraction']:.2%} of the body{mass}, grey {result['grey']:.4f}")
+    for hole in result["holes"]:
+        console.print(f"hole of radius {hole['radius_mm']:g} mm: {hole['measured_mm']:.4f} mm in the exported body")
+    for note in result["notes"]:
+        console.print(f"note: {note}")
+    for row in result["exports"]:
+        closed = {True: "watertight", False: "OPEN", None: "fields"}[row["watertight"]]
+        pieces = f", {row['components']} component{'s' if row['components'] != 1 else ''}" if row["components"] else ""
+        console.print(f"{run.folder / row['path']}: {closed}{pieces}, {row['volume_mm3']:.1f} mm3")
+    console.print(f"{run.folder / result['report']}")
+    sys.stdout.flush()
+
+
+def print_materials() -> None:
+    from topopt.materials import catalogue
+
+    table = Table("material", "E [MPa]", "nu", "density [kg/m3]", "yield [MPa]", "source")
+    for m in catalogue().values():
+        table.add_row(m.name, f"{m.E:g}", f"{m.nu:g}", f"{m.density * 1e12:g}", f"{m.yield_strength:g}", m.source)
+    console.print(table)
+
+
+def print_presets() -> None:
+    import inspect
+
+    from topopt.presets import PRESETS
+
+    table = Table("preset", "options", "what it is")
+    for name, make in PRESETS.items():
+        options = ", ".join(f"{p.name}={p.default}" for p in inspect.signature(make).parameters.values())
+        table.add_row(name, options, inspect.getdoc(make))
+    console.print(table)

@@ -1,0 +1,1 @@
+"""One file per kind of job: `setup / step / save / load / finish` around a workshop of the house."""
