@@ -74,7 +74,7 @@ class SupportSpec(Strict):
 
 
 class LoadSpec(Strict):
-    """Load the faces `on`: a force [N], a pressure [MPa, into the body] or a moment [N mm, about the faces' centroid]."""
+    """Load the faces `on`: force [N], pressure [MPa, into the body] or moment [N mm, about the faces' centroid]."""
 
     on: dict[str, Any]
     force: FiniteVector | None = None
