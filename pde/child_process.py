@@ -73,6 +73,7 @@ def call(
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                cwd=folder,
                 env=os.environ | counts | {"PYTHONPATH": path},
                 start_new_session=True,
             )

@@ -43,7 +43,7 @@ class Continuation:
     betas: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
     first: int = 16
     steps: int = 8
-    grey: float = 0.01
+    grey: float = 0.005
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,12 @@ class State:
         numbers["history"] = [asdict(info) for info in self.history]
         arrays = {"x": self.x} if self.u is None else {"x": self.x, "u": self.u}
         temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, numbers=np.array(json.dumps(numbers)), **arrays)
-        temporary.replace(path)
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, allow_pickle=False, numbers=np.array(json.dumps(numbers)), **arrays)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> "State":

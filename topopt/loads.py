@@ -271,7 +271,7 @@ def _add(grid: Grid, active: Mask, load: Load, case: str, forces: Points) -> Non
         lost_force = force - local.sum(axis=0)
         lost_moment = moment - np.cross(arm, local).sum(axis=0)
         local = local + _rigid(area, arm, lost_force, lost_moment)
-    size = np.linalg.norm(force) * float(grid.steps.max()) + np.linalg.norm(moment)
+    size = np.abs(pulls).sum() * float(grid.steps.max()) + np.linalg.norm(moment)
     if np.linalg.norm(moment - np.cross(arm, local).sum(axis=0)) > 1e-6 * size:
         raise DesignError(
             f"load case {case}: the nodes under {patch.name} lie on a line and cannot carry the moment: load a larger "
@@ -301,5 +301,5 @@ def _rigid(weight: Field, arm: Points, force: Points, moment: Points) -> Points:
     a = force / weight.sum()
     # About the weighted centre the two halves of the 6 x 6 system separate: sum w r x (b x r) = J b.
     inertia = np.einsum("i,ij,ij->", weight, r, r) * np.eye(3) - np.einsum("i,ij,ik->jk", weight, r, r)
-    b = np.linalg.lstsq(inertia, moment - np.cross(middle, force), rcond=1e-10)[0]
+    b = np.linalg.pinv(inertia, rcond=1e-10, hermitian=True) @ (moment - np.cross(middle, force))
     return weight[:, None] * (a + np.cross(b, r))

@@ -8,6 +8,9 @@ Every part is one valid solid in mm without split faces, written as STEP (exact)
 None of them is symmetric under an exchange of axes, so a wrong axis order or a mirror image shows at once.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (the bindings of OpenCASCADE come without types)
+
 import math
 import sys
 from pathlib import Path
@@ -86,7 +89,7 @@ PARTS = {"bracket": bracket, "hinge": hinge, "rocker": rocker}
 
 
 def write(name: str, shape: Any, folder: Path) -> None:
-    """Write `name`.step and `name`.stl. Raises RuntimeError if the kernel calls the shape invalid or cannot write it."""
+    """Write `name`.step and `name`.stl. Raises RuntimeError if the shape is invalid or cannot be written."""
     if not BRepCheck_Analyzer(shape).IsValid():
         raise RuntimeError(f"{name} is not a valid solid")
     document = TDocStd_Document(TCollection_ExtendedString("XmlXCAF"))

@@ -10,6 +10,7 @@ from jobs.store import Run
 from topopt.cad.export import form_result, write_body
 from topopt.cad.surface import FormedBody
 from topopt.density import Result
+from topopt.errors import ExportError
 
 if TYPE_CHECKING:
     from topopt.cad.verdict import Reanalysis
@@ -24,13 +25,13 @@ def finish(job: StructureJob, run: Run, observer: Observer, part: "Part | None",
     """
     observer.phase("surface", "forming the body")
     formed = _form(job, part, result)
-    observer.phase("export", "writing " + ", ".join(job.export.formats))
-    files = _write(job, run, result, formed)
     notes = [
         f"{g.name}: {g.value:.4g} (bound {g.bound:.4g}); catches {g.catches}" for g in formed.gates if not g.passed
     ]
     if not result.converged:
         notes.append(f"the optimisation ended after {result.iterations} iterations before it had settled")
+    observer.phase("export", "writing " + ", ".join(job.export.formats))
+    files = _write(job, run, result, formed, notes)
     referee = _referee(job, observer, part, result, formed)
     again = _reanalysis(job, run, observer, part, result, formed, notes)
     observer.phase("report", "drawing and writing the report")
@@ -82,10 +83,20 @@ def _step(result: Result) -> float:
     return float(result.problem.grid.steps.min())
 
 
-def _write(job: StructureJob, run: Run, result: Result, formed: FormedBody) -> list[dict[str, Any]]:
+def _write(
+    job: StructureJob, run: Run, result: Result, formed: FormedBody, notes: list[str]
+) -> list[dict[str, Any]]:
     from topopt.cad.write import exports
 
-    paths = [write_body(result, formed, run.artifacts / f"part.{kind}") for kind in job.export.formats]
+    paths = []
+    for kind in job.export.formats:
+        try:
+            paths.append(write_body(result, formed, run.artifacts / f"part.{kind}"))
+        except ExportError as error:
+            # A free form has too many facets for STEP; that must not cost the other files.
+            if kind != "step":
+                raise
+            notes.append(f"no STEP file: {error}")
     return [{**row, "path": _relative(run, Path(row["path"]))} for row in exports(paths)]
 
 
@@ -103,7 +114,10 @@ def _holes(part: "Part | None", formed: FormedBody) -> list[dict[str, float]]:
     for face in part.body.faces:
         if face.kind != "cylinder" or not face.hollow or not _used(part, face):
             continue
-        measured = measure_hole_radius(formed.surface, face.point, face.direction, face.radius)
+        try:
+            measured = measure_hole_radius(formed.surface, face.point, face.direction, face.radius)
+        except ExportError:
+            continue  # a fillet, or a hole whose wall the design has mostly left away
         rows.append({"radius_mm": face.radius, "measured_mm": measured, "at": [round(float(v), 6) for v in face.point]})
     return rows
 

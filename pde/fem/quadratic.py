@@ -23,7 +23,7 @@ CELL_EDGES = ((2, 3), (1, 3), (1, 2), (0, 3), (0, 2), (0, 1))
 _FACET_EDGES = ((1, 2), (0, 2), (0, 1))
 # Corners of the facet opposite to each corner, anticlockwise from outside when the tetrahedron is positive.
 _CELL_FACETS = ((1, 2, 3), (0, 3, 2), (0, 1, 3), (0, 2, 1))
-_SUBDIVISION = 4
+_SUBDIVISION = 6
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class QuadraticTetrahedra:
 def triangle_rule() -> tuple[Field, Field]:
     """Barycentric points (q, 3) and weights (q,), sum 1, of a composite rule on a triangle.
 
-    Each of 16 equal sub-triangles carries the three-point rule of degree 2 (Hammer and Stroud 1956): exact for
+    Each of 36 equal sub-triangles carries the three-point rule of degree 2 (Hammer and Stroud 1956): exact for
     resultant and moment of a linear traction, and fine enough to see where the rim of a patch cuts through a facet.
     """
     corners = []

@@ -1,4 +1,4 @@
-"""The assembled matrix, factorised by SuperLU: small problems, and the oracle that the fast solvers are tested against."""
+"""The assembled matrix, factorised by SuperLU: small problems, and the oracle of the fast solvers' tests."""
 
 from typing import TYPE_CHECKING
 

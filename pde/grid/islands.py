@@ -1,4 +1,4 @@
-"""Solid parts that hang together with no support: they float in the void, carry nothing and slow every iteration down."""
+"""Solid parts that hang together with no support: they float in the void, carry nothing and slow the solver down."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ def floating(modulus: NDArray[np.float64], anchors: NDArray[np.bool_]) -> NDArra
     Returns:
         (*shape,) bool.
     """
-    parts, count = label(solid(modulus))
-    anchored = np.zeros(count + 1, bool)
+    parts = np.zeros(modulus.shape, np.int32)
+    anchored = np.zeros(label(solid(modulus), output=parts) + 1, bool)  # type: ignore[operator]
     anchored[parts[touching(anchors)]] = True
     anchored[0] = True
     return ~anchored[parts]

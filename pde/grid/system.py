@@ -21,7 +21,7 @@ from pde.grid.physics import Physics
 Field = NDArray[np.float64]
 Backend = Literal["auto", "native", "direct"]
 LOG = logging.getLogger(__name__)
-# Up to so many values the factorisation is faster than the first dozen iterations; measured in two and three dimensions.
+# Up to so many values a factorisation takes no longer than loading the kernels and a dozen iterations (by dimension).
 DIRECT_VALUES = {2: 4000, 3: 1000}
 
 
@@ -85,7 +85,7 @@ class System:
             raise GridError(f"`fixed` has shape {self.fixed.shape}, this grid needs {self.vector_shape}")
         if not self.fixed.any():
             raise GridError("nothing is held: fix at least one nodal value, or the body floats")
-        self.element_matrix = physics.element_matrix(grid.spacing)
+        self.element_matrix = physics.element_matrix(tuple(grid.steps.tolist()))
         self.engine = _engine(self, backend, threads)
         self._modulus: Field | None = None
 
@@ -100,7 +100,12 @@ class System:
         self._modulus = modulus
 
     def solve(
-        self, modulus: Field | None, force: Field, guess: Field | None = None, tol: float = 1e-8, max_iterations: int = 500
+        self,
+        modulus: Field | None,
+        force: Field,
+        guess: Field | None = None,
+        tol: float = 1e-8,
+        max_iterations: int = 500,
     ) -> Solution:
         """Solve for one or several right-hand sides.
 
@@ -125,9 +130,7 @@ class System:
         if not np.isfinite(force).all():
             raise GridError("force must be finite everywhere")
         guesses = [None] * len(cases) if guess is None else np.reshape(guess, cases.shape)
-        answers = [
-            self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)
-        ]
+        answers = [self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)]
         u = answers[0][0] if force.ndim == len(self.vector_shape) else _stack([answer[0] for answer in answers])
         return Solution(u, sum(a[1] for a in answers), max(a[2] for a in answers))
 
@@ -159,7 +162,7 @@ def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
 
 
 def _stack(fields: list[Field]) -> Field:
-    """np.stack that keeps the order in memory of the fields (they may be transposed views) instead of reshuffling it."""
+    """np.stack that keeps the fields' order in memory (they may be transposed views) instead of reshuffling them."""
     order = np.argsort([-stride for stride in fields[0].strides], kind="stable")
     stacked = np.stack([field.transpose(order) for field in fields])
     return stacked.transpose(0, *(np.argsort(order) + 1))

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from topopt.cad.body import Surface
 from topopt.errors import BodyError
@@ -27,7 +27,7 @@ def weld(corners: Points) -> tuple[Surface, Indices]:
     tolerance = (
         1e-6 * float(np.linalg.norm(np.ptp(points, axis=0))) + 4 * np.finfo(np.float32).eps * np.abs(points).max()
     )
-    pairs = cKDTree(points).query_pairs(tolerance, output_type="ndarray")
+    pairs = KDTree(points).query_pairs(tolerance, output_type="ndarray")
     if len(pairs):
         links = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
         _, group = connected_components(links, directed=False)

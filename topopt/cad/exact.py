@@ -1,5 +1,8 @@
 """A body from exact geometry: an OpenCASCADE solid, its faces as a designer sees them, a welded triangulation."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the bindings of OpenCASCADE come without types)
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, binary_opening, find_objects, label
 
 from topopt.cad import solid as exact
 from topopt.cad.body import Surface
 from topopt.cad.measure import open_edges
+from topopt.cad.necks import thinnest
 from topopt.cad.solid import Piece
 from topopt.cad.stl import read_stl_bytes, stl_bytes
 from topopt.errors import ExportError
@@ -17,7 +17,6 @@ from topopt.errors import ExportError
 if TYPE_CHECKING:
     from manifold3d import Manifold
 
-Mask = NDArray[np.bool_]
 Field = NDArray[np.float64]
 
 VOLUME = 2e-3  # relative error against the optimiser's volume
@@ -96,35 +95,6 @@ def refuse(gates: tuple[Gate, ...]) -> None:
             raise ExportError(
                 f"gate '{gate.name}' failed: {gate.value:.4g} where at most {gate.bound:.4g} is allowed. {gate.catches}"
             )
-
-
-def thinnest(mask: Mask, widest: int = 4) -> tuple[int, int]:
-    """Width in voxels of the thinnest member, up to `widest`, and how many are that thin. mask : (nx, ny, nz).
-
-    A member is thinner than k if an opening with a cube of k voxels removes it and what was removed bridges two
-    separate contacts with the rest. Bumps that end in nothing are not members. One layer is opened in its plane.
-    """
-    for k in range(2, widest + 1):
-        bridges = _bridges(mask, k)
-        if bridges:
-            return k - 1, bridges
-    return widest, 0
-
-
-def _bridges(mask: Mask, k: int) -> int:
-    cube = np.ones([k if n > 1 else 1 for n in mask.shape], bool)
-    opened: Mask = np.asarray(binary_opening(mask, cube), bool)
-    touch = np.ones((3, 3, 3), bool)
-    thin = np.zeros(mask.shape, np.int32)
-    label(mask & ~opened, touch, output=thin)
-    bridges = 0
-    for number, place in enumerate(find_objects(thin), start=1):
-        around = tuple(slice(max(0, s.start - 1), s.stop + 1) for s in place)
-        contact = np.asarray(binary_dilation(thin[around] == number, touch), bool) & opened[around]
-        patches = np.zeros(contact.shape, np.int32)
-        label(contact, touch, output=patches)
-        bridges += int(patches.max() > 1)
-    return bridges
 
 
 def _watertight(surface: Surface) -> Gate:

@@ -1,5 +1,8 @@
 """A body written into a folder and read back by another process: arrays as npz, words as json, exact solids as BRep."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the bindings of OpenCASCADE come without types)
+
 import json
 from pathlib import Path
 from typing import Any

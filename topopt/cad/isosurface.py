@@ -37,7 +37,7 @@ def extend(density: Field, fraction: Field, pad: int = PAD) -> Field:
         raise ExportError(
             f"density {density.shape} and fraction {fraction.shape} must have one three-dimensional shape"
         )
-    if not np.isfinite(density).all() or density.min() < -1e-9 or density.max() > 1 + 1e-9:
+    if not np.isfinite(density).all() or density.min() < -1e-6 or density.max() > 1 + 1e-6:
         raise ExportError("densities must be finite and lie in [0, 1]: hand over the physical densities of the design")
     known = np.pad(fraction > 0, pad)
     if not known.any():

@@ -6,17 +6,14 @@ rim of a patch cuts through a facet, the facet's sample points decide one by one
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pde.fem.quadratic import QuadraticTetrahedra
 from topopt.cad.body import Points
+from topopt.cad.patch import Patch
 from topopt.errors import ReanalysisError
-
-if TYPE_CHECKING:
-    from topopt.cad.select import Patch
 
 SAME_WAY = 0.8  # cosine between the normals of a facet and of the patch
 REACH = (1.5, 3.0, 6.0)  # tolerances to try, in envelopes of the mesher
@@ -59,13 +56,13 @@ class PatchOnMesh:
         return AREA if self.inside.all() else RIM_AREA
 
 
-def find_patch(patch: "Patch", mesh: QuadraticTetrahedra, epsilon: float) -> PatchOnMesh:
+def find_patch(patch: Patch, mesh: QuadraticTetrahedra, epsilon: float) -> PatchOnMesh:
     """Find a patch again. epsilon: mm, how far the mesher may have moved the surface.
 
     The tolerance starts at 1.5 epsilon and doubles while the area is wrong; the closest area wins.
 
     Raises:
-        ReanalysisError: no facet and no node of the mesh lies on the patch.
+        ReanalysisError: nothing of the mesh lies on the patch, or too little to carry a load.
     """
     best: PatchOnMesh | None = None
     for reach in REACH:
@@ -75,7 +72,7 @@ def find_patch(patch: "Patch", mesh: QuadraticTetrahedra, epsilon: float) -> Pat
         if abs(best.miss) <= best.allowed:
             break
     assert best is not None
-    if best.area == 0 or not len(best.nodes):
+    if best.area == 0 or best.inside.sum() < 3:
         raise ReanalysisError(
             f"the face '{patch.name}' was not found again on the formed body: material is missing there; "
             "add a keep-in collar around it, or use smaller tetrahedra if the face is small"
@@ -83,38 +80,46 @@ def find_patch(patch: "Patch", mesh: QuadraticTetrahedra, epsilon: float) -> Pat
     return best
 
 
-def _find(patch: "Patch", mesh: QuadraticTetrahedra, tol: float) -> PatchOnMesh:
-    corners = mesh.vertices[mesh.boundary]
-    low, high = patch.triangles.min(axis=(0, 1)) - tol, patch.triangles.max(axis=(0, 1)) + tol
-    near = ((corners.max(axis=1) >= low) & (corners.min(axis=1) <= high)).all(axis=1)
-    facets = np.flatnonzero(near)
+def _find(patch: Patch, mesh: QuadraticTetrahedra, tol: float) -> PatchOnMesh:
+    facets = _within_reach(patch, mesh, tol)
     normals = _unit(mesh.boundary_normals[facets])
     on_patch = np.zeros(len(mesh.nodes), bool)
     candidates = np.unique(mesh.boundary_nodes[facets])
     on_patch[candidates] = _lies_on(patch, mesh.nodes[candidates], tol, tol)[0]
     # The middle of a facet tells whether it looks the same way; its corners may be shared with another face.
-    middle, facing = _lies_on(patch, corners[facets].mean(axis=1), tol, tol)
+    middle, facing = _lies_on(patch, mesh.vertices[mesh.boundary[facets]].mean(axis=1), tol, tol)
     same_way = np.einsum("kx,kx->k", facing, normals) > SAME_WAY
     whole = on_patch[mesh.boundary[facets]].all(axis=1) & middle & same_way
 
     points, areas = mesh.facet_points(facets)
-    inside = np.repeat(whole[:, None], points.shape[1], axis=1)
-    doubtful = np.flatnonzero(~whole)
     q = points.shape[1]
-    lies, facing = _lies_on(patch, points[doubtful].reshape(-1, 3), tol, _SIDEWAYS * tol)
-    facing_same = np.einsum("kqx,kx->kq", facing.reshape(-1, q, 3), normals[doubtful]) > SAME_WAY
-    inside[doubtful] = lies.reshape(-1, q) & facing_same
+    inside = np.repeat(whole[:, None], q, axis=1)
+    lies, facing = _lies_on(patch, points[~whole].reshape(-1, 3), tol, _SIDEWAYS * tol)
+    same_way = np.einsum("kqx,kx->kq", facing.reshape(-1, q, 3), normals[~whole]) > SAME_WAY
+    inside[~whole] = lies.reshape(-1, q) & same_way
 
     kept = inside.any(axis=1)
     facets, inside, points, areas, normals = facets[kept], inside[kept], points[kept], areas[kept], normals[kept]
     nodes = np.unique(mesh.boundary_nodes[facets])
-    whole_nodes = mesh.boundary_nodes[facets[inside.all(axis=1)]]
-    nodes = np.union1d(nodes[on_patch[nodes]], whole_nodes)
-    area = float(areas[inside].sum())
-    return PatchOnMesh(patch.name, facets, inside, points, areas, normals, nodes, area, float(patch.area))
+    # The middle of an edge lies a sagitta off a curved face, but it belongs to a facet that belongs to the face.
+    nodes = np.union1d(nodes[on_patch[nodes]], mesh.boundary_nodes[facets[inside.all(axis=1)]])
+    return PatchOnMesh(
+        patch.name, facets, inside, points, areas, normals, nodes, float(areas[inside].sum()), float(patch.area)
+    )
 
 
-def _lies_on(patch: "Patch", points: Points, tol: float, sideways: float) -> tuple[NDArray[np.bool_], Points]:
+def _within_reach(patch: Patch, mesh: QuadraticTetrahedra, tol: float) -> NDArray[np.int64]:
+    """Boundary facets that may touch the patch: first by boxes, then by the sphere around each facet."""
+    corners = mesh.vertices[mesh.boundary]
+    low, high = patch.triangles.min(axis=(0, 1)) - tol, patch.triangles.max(axis=(0, 1)) + tol
+    facets = np.flatnonzero(((corners.max(axis=1) >= low) & (corners.min(axis=1) <= high)).all(axis=1))
+    middles = corners[facets].mean(axis=1)
+    radii = np.linalg.norm(corners[facets] - middles[:, None], axis=2).max(axis=1)
+    distance = np.linalg.norm(middles - patch.closest(middles)[0], axis=1)
+    return facets[distance <= radii + tol]
+
+
+def _lies_on(patch: Patch, points: Points, tol: float, sideways: float) -> tuple[NDArray[np.bool_], Points]:
     """Whether points lie on the patch, and its unit normal there. points : (n, 3) -> (n,) bool, (n, 3)
 
     The offset from the closest point is split along and across the normal: across it, a point is beyond the rim.

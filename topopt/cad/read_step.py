@@ -1,5 +1,8 @@
 """STEP files through OpenCASCADE: the solids of the assembly tree, in place, with their names, in mm."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the bindings of OpenCASCADE come without types)
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -7,9 +7,9 @@ difference is the honest error bar of the design. On meshes of this size it is i
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pde.fem.dolfinx_import import require
 from pde.fem.elasticity import ElasticSolution
@@ -19,27 +19,25 @@ from pde.fem.quadratic import QuadraticTetrahedra
 from topopt.cad.body import Points, Surface
 from topopt.cad.gates import Gate
 from topopt.cad.loads_on_mesh import nodal_forces, total_wrench
+from topopt.cad.patch import Patch
 from topopt.cad.patch_on_mesh import PatchOnMesh, find_patch
 from topopt.cad.tetrahedra import Tetrahedra, tetrahedralise
 from topopt.cad.verdict import CaseResult, Reanalysis
 from topopt.errors import ReanalysisError
+from topopt.loads import LoadCase, Support
+from topopt.materials import Material
 
-if TYPE_CHECKING:
-    from topopt.cad.select import Patch
-    from topopt.loads import LoadCase, Support
-    from topopt.materials import Material
-
-BALANCE = 1e-6  # of the load: what reactions may lack
 __all__ = ["Reanalysis", "ReanalysisError", "reanalyse"]
 
+BALANCE = 1e-6  # of the load: what reactions may lack
 CLAIM = 0.05  # relative difference in compliance that voxels explain
 
 
 def reanalyse(
     surface: Surface,
-    supports: "Sequence[Support]",
-    cases: "Sequence[LoadCase]",
-    material: "Material",
+    supports: Sequence[Support],
+    cases: Sequence[LoadCase],
+    material: Material,
     *,
     claim: float,
     tetrahedra: Tetrahedra | None = None,
@@ -69,9 +67,7 @@ def reanalyse(
         meshed = time.perf_counter()
         mesh = QuadraticTetrahedra(tetrahedra.vertices, tetrahedra.cells)
         patches = _find_patches(mesh, supports, cases, tetrahedra.epsilon_mm)
-        held = np.zeros((len(mesh.nodes), 3), bool)
-        for support in supports:
-            held[patches[id(support.patch)].nodes] |= np.asarray(support.components, bool)
+        held = _held(mesh, supports, patches)
         forces = np.stack([nodal_forces(mesh, case, patches) for case in cases])
         weights = material.density * np.array([case.gravity for case in cases])
         solution = solve_elasticity_in_child(mesh, material.E, material.nu, held, forces, weights)
@@ -97,13 +93,27 @@ def reanalyse(
 
 
 def _find_patches(
-    mesh: QuadraticTetrahedra, supports: "Sequence[Support]", cases: "Sequence[LoadCase]", epsilon: float
+    mesh: QuadraticTetrahedra, supports: Sequence[Support], cases: Sequence[LoadCase], epsilon: float
 ) -> dict[int, PatchOnMesh]:
     """Every patch that is held or loaded, by identity, each searched once."""
     patches: list[Patch] = [support.patch for support in supports]
     patches += [load.patch for case in cases for load in case.loads]
     unique = {id(patch): patch for patch in patches}
     return {key: find_patch(patch, mesh, epsilon) for key, patch in unique.items()}
+
+
+def _held(mesh: QuadraticTetrahedra, supports: Sequence[Support], patches: dict[int, PatchOnMesh]) -> NDArray[np.bool_]:
+    """Displacements that the supports hold, (nodes, 3)."""
+    held = np.zeros((len(mesh.nodes), 3), bool)
+    for support in supports:
+        nodes = patches[id(support.patch)].nodes
+        if not len(nodes):
+            raise ReanalysisError(
+                f"the held face '{support.patch.name}' is smaller than a tetrahedron, no node lies on it: "
+                "hold a larger face or ask for a smaller edge"
+            )
+        held[nodes] |= np.asarray(support.components, bool)
+    return held
 
 
 def _area_gate(found: PatchOnMesh) -> Gate:
@@ -118,7 +128,7 @@ def _area_gate(found: PatchOnMesh) -> Gate:
 
 
 def _balance(
-    mesh: QuadraticTetrahedra, cases: "Sequence[LoadCase]", weight_density: Points, solution: ElasticSolution
+    mesh: QuadraticTetrahedra, cases: Sequence[LoadCase], weight_density: Points, solution: ElasticSolution
 ) -> Gate:
     """Reactions against the loads as they were stated, not as they were assembled.
 
@@ -150,7 +160,7 @@ def _agreement(difference: float) -> Gate:
     )
 
 
-def _case_result(case: "LoadCase", number: int, solution: ElasticSolution) -> CaseResult:
+def _case_result(case: LoadCase, number: int, solution: ElasticSolution) -> CaseResult:
     return CaseResult(
         name=case.name,
         weight=float(case.weight),

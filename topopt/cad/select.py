@@ -195,7 +195,7 @@ def _coaxial(one: Face, other: Face) -> bool:
 
 def _overlapping(face: Face, one: Points, other: Points) -> bool:
     a, b = ((corners.reshape(-1, 3) - face.point) @ face.direction for corners in (one, other))
-    return min(a.max(), b.max()) - max(a.min(), b.min()) > 0
+    return bool(min(a.max(), b.max()) > max(a.min(), b.min()))
 
 
 def _all_round(cylinder: Cylinder, corners: Points) -> bool:

@@ -120,11 +120,12 @@ def voxel_body(filled: NDArray[np.bool_], axes: Sequence[NDArray[np.float64]]) -
 
 
 def _blocks(filled: NDArray[np.bool_]) -> list[tuple[Index, Index]]:
-    """Voxels grouped into disjoint boxes, as pairs of node indices: each grows along z, then y, then x, as far as it can."""
-    left, found = filled.copy(), []
-    for start in np.argwhere(filled):
-        if not left[tuple(start)]:
-            continue
+    """Voxels grouped into disjoint boxes, as pairs of node indices; each grows along z, y, x as far as it can."""
+    left: NDArray[np.bool_] = np.array(filled, bool, order="C")
+    flat, place, found = left.reshape(-1), 0, []
+    while flat[place:].any():
+        place += int(np.argmax(flat[place:]))
+        start = np.array(np.unravel_index(place, left.shape))
         end = start + 1
         for axis in (2, 1, 0):
             while end[axis] < filled.shape[axis]:

@@ -20,6 +20,7 @@ from topopt.cad import solid as exact
 from topopt.cad.body import Surface
 from topopt.cad.gates import Formed, Gate, refuse, run_gates
 from topopt.cad.isosurface import Field, march, nodal_field, outline, taubin
+from topopt.cad.space import DesignSpace
 from topopt.errors import ExportError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def form_surface(
     if not (np.isfinite(volume) and volume > 0):
         raise ExportError(f"the volume to keep must be positive, not {volume} mm3")
     field = nodal_field(density, fraction)
-    space = _Space.of(grid, body, fraction, keep, keep_out)
+    space = DesignSpace.of(grid, body, fraction, keep, keep_out)
 
     def at(level: float, steps: int = smoothing) -> "Manifold":
         return space.cut(_raw(field, level, grid, steps, tolerance))
@@ -104,48 +105,6 @@ def form_surface(
     refuse(gates)
     lost = float(sum(piece.volume for piece in others))
     return FormedBody(surface, float(level), surface.volume, largest.genus, 1 + len(others), lost, gates)
-
-
-@dataclass(frozen=True)
-class _Space:
-    """Where material may be, and where it must be, as exact solids."""
-
-    allowed: "Manifold"
-    keep: "Manifold | None"
-
-    @classmethod
-    def of(
-        cls, grid: Grid, body: Surface | None, fraction: Field, keep: Sequence[Surface], keep_out: Sequence[Surface]
-    ) -> "_Space":
-        if body is None:
-            allowed = exact.voxel_body(fraction > 0, grid.node_axes())
-        else:
-            _check_place(body, grid)
-            allowed = exact.to_manifold(body, "the body")
-        kept = None
-        for number, surface in enumerate(keep, start=1):
-            name = f"keep-in body {number}"
-            piece = exact.intersect(exact.to_manifold(surface, name), allowed, f"{name} within the design space")
-            kept = piece if kept is None else exact.union(kept, piece, "the keep-in bodies together")
-        for number, surface in enumerate(keep_out, start=1):
-            name = f"keep-out body {number}"
-            allowed = exact.subtract(allowed, exact.to_manifold(surface, name), f"the design space without {name}")
-        return cls(allowed, kept)
-
-    def cut(self, raw: "Manifold") -> "Manifold":
-        # (raw + keep) within (body - keep-out) is (raw within body) + (keep within body) - keep-out, in two Booleans.
-        if self.keep is not None:
-            raw = exact.union(raw, self.keep, "the design with the keep-in bodies")
-        return exact.intersect(raw, self.allowed, "the design within the body")
-
-
-def _check_place(body: Surface, grid: Grid) -> None:
-    lower, upper = body.bounds
-    reach = max(float((np.asarray(grid.origin) - lower).max()), float((upper - grid.upper).max()))
-    if reach > 0.5 * grid.steps.max():
-        raise ExportError(
-            f"the body reaches {reach:.3g} mm beyond the grid: the grid must cover the body it was made for"
-        )
 
 
 def _raw(field: Field, level: float, grid: Grid, smoothing: int, tolerance: float) -> "Manifold":

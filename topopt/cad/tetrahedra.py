@@ -16,7 +16,7 @@ from pde.child_process import ChildError, ChildTimeout, call
 from topopt.cad.body import Points, Surface
 from topopt.errors import ReanalysisError
 
-EDGE = 0.04  # of the diagonal
+EDGE = 0.03  # of the diagonal
 VOLUME = 2e-3  # relative error against the surface, at epsilon 1e-3
 LOST = 1e-3  # share of the volume in loose pieces that may be dropped
 FLAT = 0.02  # the least quality that quadratic elements and multigrid still take
@@ -59,7 +59,7 @@ def tetrahedralise(
 
     Args:
         surface: watertight, outward oriented.
-        edge: wanted edge length in mm; details get shorter ones. Default: 0.04 of the diagonal of the bounding box.
+        edge: wanted edge length in mm; details get shorter ones. Default: 0.03 of the diagonal of the bounding box.
         epsilon: how far the boundary may move, as a share of the diagonal.
         seconds: CPU time for the first try. Default: 120 s and 3 ms per triangle. The second try, with twice the
             epsilon, 1.25 times the edge and a lower wish for quality, gets as much again.

@@ -127,6 +127,10 @@ def _on_triangle(p, a, b, c):  # type: ignore[no-untyped-def]
     # Ericson (2005), sec. 5.1.5: corner regions, then edge regions, then the inside.
     ab0, ab1, ab2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     ac0, ac1, ac2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    n0, n1, n2 = ab1 * ac2 - ab2 * ac1, ab2 * ac0 - ab0 * ac2, ab0 * ac1 - ab1 * ac0
+    longest = max(ab0 * ab0 + ab1 * ab1 + ab2 * ab2, ac0 * ac0 + ac1 * ac1 + ac2 * ac2)
+    if n0 * n0 + n1 * n1 + n2 * n2 <= 1e-20 * longest * longest:
+        return _on_sides(p, a, b, c)
     d1 = ab0 * (p[0] - a[0]) + ab1 * (p[1] - a[1]) + ab2 * (p[2] - a[2])
     d2 = ac0 * (p[0] - a[0]) + ac1 * (p[1] - a[1]) + ac2 * (p[2] - a[2])
     if d1 <= 0 and d2 <= 0:
@@ -155,3 +159,20 @@ def _on_triangle(p, a, b, c):  # type: ignore[no-untyped-def]
     scale = 1.0 / (va + vb + vc)
     v, w = vb * scale, vc * scale
     return a[0] + ab0 * v + ac0 * w, a[1] + ab1 * v + ac1 * w, a[2] + ab2 * v + ac2 * w
+
+
+@njit(cache=True)
+def _on_sides(p, a, b, c):  # type: ignore[no-untyped-def]
+    # A triangle without area has no regions, only sides.
+    best = np.inf
+    x, y, z = a[0], a[1], a[2]
+    for start, end in ((a, b), (b, c), (c, a)):
+        d0, d1, d2 = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+        square = d0 * d0 + d1 * d1 + d2 * d2
+        along = (p[0] - start[0]) * d0 + (p[1] - start[1]) * d1 + (p[2] - start[2]) * d2
+        t = min(max(along / square, 0.0), 1.0) if square > 0 else 0.0
+        q0, q1, q2 = start[0] + t * d0, start[1] + t * d1, start[2] + t * d2
+        distance = (q0 - p[0]) ** 2 + (q1 - p[1]) ** 2 + (q2 - p[2]) ** 2
+        if distance < best:
+            best, x, y, z = distance, q0, q1, q2
+    return x, y, z

@@ -1,11 +1,11 @@
-"""The coarsest level: assembled, scaled to a unit diagonal, factorised by banded Cholesky with the longest axis slowest."""
+"""The coarsest level: assembled, scaled to a unit diagonal, factorised by banded Cholesky, longest axis slowest."""
 
 from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpbtrf
+from scipy.linalg.lapack import dpbtrf  # type: ignore[attr-defined]
 
 from pde.grid.errors import SolverError
 from pde.grid.native.layout import Layout
@@ -63,7 +63,9 @@ class Coarsest:
                 self.factor[:, 0] = 1 / factor[0]
                 self.scale[...] = scale[: self.n]
                 return
-        raise SolverError("the coarsest matrix of the multigrid is not positive definite: part of the body is not supported")
+        raise SolverError(
+            "the coarsest matrix of the multigrid is not positive definite: part of the body is not supported"
+        )
 
 
 def _numbering(layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,12 +11,25 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 # Not -ffast-math: linked into a shared library it would switch off denormals for the whole process.
-FLAGS = ("-O3", "-std=gnu11", "-fopenmp", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-shared", "-fPIC")
+FLAGS = (
+    "-O3",
+    "-std=gnu11",
+    "-fopenmp",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+    "-shared",
+    "-fPIC",
+)
 MACHINE_FLAGS = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
+# Enough for threads that finish a kernel together, some ten microseconds.
+SPINS = "1000"
 
 
 class NoCompilerError(RuntimeError):
@@ -52,7 +65,25 @@ def load_library(source: str) -> ctypes.CDLL:
     path = _writable_cache() / f"kernels-{key}.bin"
     if not path.exists():
         _compile(compiler, source, path)
-    return ctypes.CDLL(str(path))
+    with _short_waits():
+        return ctypes.CDLL(str(path))
+
+
+@contextmanager
+def _short_waits() -> Iterator[None]:
+    """Threads of the OpenMP runtime that is loaded inside sleep soon when they wait for each other.
+
+    By default GNU's spin for milliseconds, which on cores that are shared with another job makes a solve ten times
+    slower. The runtime reads its environment when it is loaded; what the user has set is respected.
+    """
+    if {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = SPINS
+    try:
+        yield
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
 
 
 def _compile(compiler: str, source: str, path: Path) -> None:

@@ -1,9 +1,9 @@
 """The grid hierarchy: Galerkin operators, smoothers, supports and the coarsest factor, set up for one modulus field.
 
-Level 0 has the moduli themselves, level 1 their Hadamard transforms over the eight (four) children, from which its exact
-Galerkin operator is applied on the fly, level 2 and deeper have packed matrices in mode space. The smoother is
-Chebyshev iteration of the first kind on D^-1 K over [lambda/16, lambda] (a wider interval at higher degrees) with a bound
-lambda that holds for every modulus field, so that the cycle is positive definite whatever the design is.
+Level 0 has the moduli themselves, level 1 their Hadamard transforms over the eight (four) children, from which its
+exact Galerkin operator is applied on the fly, level 2 and deeper have packed matrices in mode space. The smoother is
+Chebyshev iteration of the first kind on D^-1 K over [lambda/16, lambda] (a wider interval at higher degrees) with a
+bound lambda that holds for every modulus field, so that the cycle is positive definite whatever the design is.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ DEGREES = (2, 3, 4)
 # Share of the spectrum that the smoother is responsible for, 1 / ..., by degree.
 INTERVAL = {1: 4.0, 2: 16.0, 3: 20.0, 4: 30.0}
 # With more levels than this the inner ones are visited twice (W-cycle): deep levels resolve slender members badly.
-V_LEVELS = 4
+V_LEVELS = 3
 # A level with fewer values than this per thread is faster with fewer threads.
 VALUES_PER_THREAD = 16_000
 
@@ -105,9 +105,7 @@ class Hierarchy:
 
     def cycle(self) -> float:
         """levels[0].z = V(levels[0].b). -> b.z"""
-        self.library.multigrid_cycle(
-            self.array, len(self.array), self.coarsest.c, self.scratch, address(self.partial)
-        )
+        self.library.multigrid_cycle(self.array, len(self.array), self.coarsest.c, self.scratch, address(self.partial))
         return float(self.partial.sum())
 
     def _level(

@@ -1,7 +1,7 @@
 """Where a nodal value and an element lie in the kernels' memory.
 
-Nodal values are [plane][component][row][x] with x fastest, elements [layer][row][x]; planes are z in three dimensions and
-y in two. Grids are padded with elements without material until they can be halved often enough. Public arrays,
+Nodal values are [plane][component][row][x] with x fastest, elements [layer][row][x]; planes are z in three dimensions
+and y in two. Grids are padded with elements without material until they can be halved often enough. Public arrays,
 `field[ix, iy, iz]` and `u[ix, iy, iz, c]`, are transposed views of the same memory wherever possible.
 """
 

@@ -29,7 +29,7 @@ class CLevel(Structure):
 
 
 class CCoarsest(Structure):
-    """Banded Cholesky factor of the coarsest matrix; see driver.c."""
+    """Banded Cholesky factor of the coarsest matrix; see cycle.c."""
 
     _fields_ = [
         ("n", c_long),

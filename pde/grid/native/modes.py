@@ -1,12 +1,12 @@
 """The element matrix seen through the Hadamard transform, and the constants that the kernels need.
 
-An element's nodal values u_e become sums and differences along the axes, s[m, c] = sum_n (-1)^|m & ~n| u[n, c], where the
-bits of m are the axes in which a difference is taken. In these modes the matrix of a box is almost diagonal:
+An element's nodal values u_e become sums and differences along the axes, s[m, c] = sum_n (-1)^|m & ~n| u[n, c], where
+the bits of m are the axes in which a difference is taken. In these modes the matrix of a box is almost diagonal:
 
     u_e^T K_e u_e = s^T M s,     M = T^-T K_e T^-1,     T = H (x) I
 
 and the exact Galerkin product on a grid twice as coarse is told by parity: with par(m, c) = m XOR 2^c (m alone for
-scalars), B = S_0^T M S_0 for the child at the lower corner, and ehat the Hadamard transform of the moduli of the children,
+scalars), B = S_0^T M S_0 for the child at the lower corner, and ehat the Hadamard transform of the children's moduli,
 
     A1[i, j] = ehat[par i XOR par j] * B[i, j].
 
@@ -24,7 +24,7 @@ from pde.grid.physics import Conduction, Elasticity
 
 Matrix = NDArray[np.float64]
 NO_ENTRY = -1
-# Eigenvalue bounds are computed down to this level; deeper ones grow by a few per cent per level, and slower and slower.
+# Eigenvalue bounds are computed down to this level; from one deeper level to the next they grow by a few per cent.
 EXACT_BOUNDS, BOUND_GROWTH = 3, 1.05
 
 
@@ -64,7 +64,7 @@ class Modes:
         H = np.ones((1, 1))
         for _ in range(self.dim):
             H = np.kron(np.array([[1.0, 1.0], [-1.0, 1.0]]), H)
-        return np.kron(H, np.eye(self.dofs))
+        return np.asarray(np.kron(H, np.eye(self.dofs)), np.float64)
 
     def to_modes(self, K: Matrix) -> Matrix:
         """M = T^-T K T^-1. T^-1 is T^T / 2^dim."""
@@ -72,12 +72,12 @@ class Modes:
         return T @ K @ T.T / 4.0**self.dim
 
     def child(self, child: int) -> Matrix:
-        """S_c : modes of a coarse element -> modes of its child; bit a of `child` tells lower (0) or upper half of axis a."""
+        """S_c : modes of an element -> modes of its child; bit a of `child`: lower (0) or upper half of axis a."""
         S = np.ones((1, 1))
         for axis in range(self.dim):
             sign = 0.5 if (child >> axis) & 1 else -0.5
             S = np.kron(np.array([[1.0, sign], [0.0, 0.5]]), S)
-        return np.kron(S, np.eye(self.dofs))
+        return np.asarray(np.kron(S, np.eye(self.dofs)), np.float64)
 
     def galerkin(self, M: Matrix) -> Matrix:
         """B = S_0^T M S_0."""

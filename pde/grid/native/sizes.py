@@ -42,5 +42,3 @@ def _coarse_matrix(shape: tuple[int, ...], dofs: int) -> tuple[int, int]:
     for n in nodes[:-1]:
         strides.append(strides[-1] * n)
     return values, sum(strides) + dofs - 1
-
-

@@ -48,7 +48,7 @@ class _Writer:
             self._hadamard(),
             self._table_to_packed(),
             self._diagonals(),
-            (HERE / "driver.c").read_text(),
+            *[(HERE / name).read_text() for name in ("operate.c", "levels.c", "cycle.c", "vectors.c")],
         ]
         return "\n".join(parts)
 
@@ -122,9 +122,7 @@ static void layer_{kind}_{t}(const Level *L, const {real} *u0, const {real} *u1,
     def _plain(self, kind: str, t: str, stride: str, step: str) -> str:
         lanes = "VL" if t == "f" else "VLD"
         pairs = [(c, p) for c in range(self.dofs) for p in (0, 1)]
-        ends = " ".join(
-            f"f{p}[{c} * P + L->nx] {'+=' if p == 0 else '='} prev_{c}_{p}[{lanes} - 1];" for c, p in pairs
-        )
+        ends = " ".join(f"f{p}[{c} * P + L->nx] {'+=' if p == 0 else '='} prev_{c}_{p}[{lanes} - 1];" for c, p in pairs)
         modes = [f"s_{q}_{c} = q_{c}_{q}" for q in range(1, 4) for c in range(self.dofs)]
         forces = [f"g_{c}_{q} = t_{q}_{c}" for q in range(1, 4) for c in range(self.dofs)]
         forces += [f"g_{c}_0 = zero" for c in range(self.dofs)]
@@ -149,9 +147,12 @@ static void layer_{kind}_{t}(const Level *L, const {real} *u0, const {real} *u1,
                 f"const v{t} a{c} = load_{t}(u0 + {at}), b{c} = load_{t}(u0 + {at} + 1), "
                 f"c{c} = load_{t}(u1 + {at}), d{c} = load_{t}(u1 + {at} + 1);"
             )
-            lines.append(f"const v{t} pa{c} = a{c} + c{c}, pb{c} = b{c} + d{c}, ma{c} = c{c} - a{c}, mb{c} = d{c} - b{c};")
             lines.append(
-                f"const v{t} q_{c}_0 = pa{c} + pb{c}, q_{c}_1 = pb{c} - pa{c}, q_{c}_2 = ma{c} + mb{c}, q_{c}_3 = mb{c} - ma{c};"
+                f"const v{t} pa{c} = a{c} + c{c}, pb{c} = b{c} + d{c}, ma{c} = c{c} - a{c}, mb{c} = d{c} - b{c};"
+            )
+            lines.append(
+                f"const v{t} q_{c}_0 = pa{c} + pb{c}, q_{c}_1 = pb{c} - pa{c}, "
+                f"q_{c}_2 = ma{c} + mb{c}, q_{c}_3 = mb{c} - ma{c};"
             )
         return _indent(lines, 12)
 
@@ -182,7 +183,6 @@ static void layer_{kind}_{t}(const Level *L, const {real} *u0, const {real} *u1,
         lines = []
         for c in range(self.dofs):
             for p, sign in ((0, "-"), (1, "+")):
-                at = f"f{p} + {c} * P + {row} + i"
                 lines += [
                     f"const v{t} e_{c}_{p} = g_{c}_0 {sign} g_{c}_2, o_{c}_{p} = g_{c}_1 {sign} g_{c}_3;",
                     f"const v{t} right_{c}_{p} = e_{c}_{p} + o_{c}_{p};",
@@ -349,9 +349,7 @@ static void energy_d(const Level *L, const double *u0, const double *u1, const d
                 if not (low >> axis) & 1:
                     high = low | 1 << axis
                     lines.append(f"{{ const vf a = e[{low}], b = e[{high}]; e[{low}] = a + b; e[{high}] = a - b; }}")
-        return (
-            "/* e[p] <- sum_c (-1)^|p & c| e[c] */\nINLINE void hadamard(vf *e)\n{\n" + _indent(lines, 4) + "\n}\n"
-        )
+        return "/* e[p] <- sum_c (-1)^|p & c| e[c] */\nINLINE void hadamard(vf *e)\n{\n" + _indent(lines, 4) + "\n}\n"
 
     def _table_to_packed(self) -> str:
         par, count = self.modes.parities, self.modes.count

@@ -9,17 +9,16 @@ from pde.fem.quadratic import QuadraticTetrahedra
 
 
 def box(counts: tuple[int, int, int], size: tuple[float, float, float], jitter: float = 0.0) -> QuadraticTetrahedra:
-    """A box from the origin, six tetrahedra around the diagonal of each brick (Kuhn 1960); inner vertices moved at will."""
+    """A box at the origin, six tetrahedra around the diagonal of each brick (Kuhn 1960), inner vertices shaken."""
     axes = [np.linspace(0, s, n + 1) for s, n in zip(size, counts, strict=True)]
     vertices = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     inner = np.random.default_rng(7).uniform(-1, 1, vertices.shape) * np.array(size) / counts * jitter
     for axis in range(3):
         ends = np.moveaxis(inner[..., axis], axis, 0)
         ends[[0, -1]] = 0
-    number = np.arange(np.prod(vertices.shape[:3])).reshape(vertices.shape[:3])
-    corner = {
-        o: number[tuple(slice(a, a + n) for a, n in zip(o, counts, strict=True))].ravel()
-        for o in itertools.product((0, 1), repeat=3)
+    number = np.arange(len(axes[0]) * len(axes[1]) * len(axes[2])).reshape(vertices.shape[:3])
+    corner: dict[tuple[int, ...], NDArray[np.int64]] = {
+        o: number[tuple(slice(a, a + n) for a, n in zip(o, counts, strict=True))].ravel() for o in np.ndindex(2, 2, 2)
     }
     cells = []
     for order in itertools.permutations(range(3)):

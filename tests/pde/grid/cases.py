@@ -23,7 +23,7 @@ def field_f11(shape: tuple[int, ...], softest: float = 1e-9) -> Field:
     weights = (7, 5, 3)[: len(shape)]
     index = np.indices(shape)
     x = sum(w * i for w, i in zip(weights, index, strict=True)) % 11 / 10
-    return softest + x**3
+    return np.asarray(softest + x**3)
 
 
 def mbb(nx: int, ny: int, element: str = "standard") -> Case:
@@ -62,7 +62,7 @@ def clamped_block(shape: tuple[int, ...], physics: Physics, seed: int = 0) -> Ca
 
 
 def quarter_clamped_cantilever(n: int) -> Case:
-    """2n x n x n voxels, the benchmark of section 9 of the solver's notes: x = 0 held in the lower and upper quarter of y,
+    """2n x n x n voxels, the problem of `benchmarks/topopt3d.py`: x = 0 held in the lower and upper quarter of y, a
     unit load in -z spread over a quarter disc of elements of the face z = 0 at the far end."""
     nx, ny, nz = 2 * n, n, n
     fixed, force = np.zeros((nx + 1, ny + 1, nz + 1, 3), bool), np.zeros((nx + 1, ny + 1, nz + 1, 3))

@@ -88,8 +88,8 @@ def test_first_objective_of_a_uniform_design(case: Case, volume: float, expected
 
 
 def l_bracket(n: int, arm: int) -> tuple[Case, np.ndarray]:
-    """n x n square without its upper right part; arms `arm` wide, the upper end clamped, -1/3 on the upper 3 nodes of the
-    right end. -> the case and the moduli, exactly zero where there is no bracket."""
+    """n x n square without its upper right part; arms `arm` wide, the upper end clamped, -1/3 on the upper 3 nodes of
+    the right end. -> the case and the moduli, exactly zero where there is no bracket."""
     fixed, force = np.zeros((n + 1, n + 1, 2), bool), np.zeros((n + 1, n + 1, 2))
     fixed[: arm + 1, n] = True
     force[n, arm - 2 : arm + 1, 1] = -1 / 3

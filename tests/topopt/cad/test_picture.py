@@ -49,6 +49,17 @@ def test_pictures_of_one_call(tmp_path: Path) -> None:
     assert np.ptp(colours, axis=2).max() > 0.4  # not grey: the field is there
 
 
+def test_turntable_names_its_views(tmp_path: Path, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(
+        picture, "render_all", lambda shots: [seen.append(shot) or shot.view != "back" for shot in shots]
+    )
+    cube = to_surface(box(np.zeros(3), np.ones(3)))
+    paths = picture.turntable(cube, tmp_path / "part", ("iso", "back"), size=(300, 200))
+    assert paths == [tmp_path / "part-iso.png"]
+    assert [(shot.view, shot.size) for shot in seen] == [("iso", (300, 200)), ("back", (300, 200))]
+
+
 @pytest.mark.parametrize("trouble", ["no library", "crash"])
 def test_no_picture_is_no_disaster(tmp_path: Path, monkeypatch, trouble: str) -> None:
     cube = to_surface(box(np.zeros(3), np.ones(3)))

@@ -1,5 +1,8 @@
 """From density fields to bodies: placement to rounding, exact holes, volume, necks, islands, plane designs."""
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,9 +11,9 @@ from scipy.ndimage import gaussian_filter
 
 from pde.grid.grid import Grid
 from topopt.cad.body import Surface
-from topopt.cad.gates import thinnest
 from topopt.cad.isosurface import extend, march, nodal_field, taubin
 from topopt.cad.measure import measure_hole_radius, open_edges
+from topopt.cad.necks import thinnest
 from topopt.cad.solid import box, pieces, subtract, to_manifold, to_surface
 from topopt.cad.surface import form_surface
 from topopt.errors import ExportError
@@ -93,6 +96,10 @@ def test_volume_is_that_of_the_optimiser(seed) -> None:
     assert formed.volume == pytest.approx(formed.surface.volume, rel=1e-12)
     assert 0.3 < formed.level < 0.7
     assert all(g.passed for g in formed.gates if g.hard)
+    assert {g["name"] for g in json.loads(json.dumps([asdict(g) for g in formed.gates]))} >= {
+        "volume",
+        "watertight STL",
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -209,6 +216,13 @@ def test_thinnest_member_is_found_and_bumps_are_not() -> None:
     mask[3, 9, 3] = True  # a bump on a face
     assert thinnest(mask) == (4, 0)
     assert thinnest(np.ones((9, 9, 1), bool)) == (4, 0)
+
+
+def test_a_fin_on_a_face_is_no_member() -> None:
+    mask = np.zeros((16, 10, 10), bool)
+    mask[:, 1:9, 1:6] = True
+    mask[2:14, 5, 6] = True
+    assert thinnest(mask) == (4, 0)
 
 
 def test_small_islands_are_dropped_and_counted() -> None:

@@ -232,10 +232,26 @@ def test_hole_radius() -> None:
     surface = to_surface(plate - drill)
     assert measure_hole_radius(surface, (12, 5, 6), (0, -3, 0), 4.0) == pytest.approx(4.2, abs=1e-9)
     assert measure_hole_radius(surface, (12.1, 5, 6), (0, 1, 0), 4.2) == pytest.approx(4.2, abs=1e-9)
-    with pytest.raises(ExportError, match="no full hole"):
+    with pytest.raises(ExportError, match="no wall of radius"):
         measure_hole_radius(surface, (30, 5, 6), (0, 1, 0), 4.2)
-    with pytest.raises(ExportError, match="no full hole"):
+    with pytest.raises(ExportError, match="no wall of radius"):
         measure_hole_radius(surface, (12, 5, 6), (0, 1, 0), 6.0)
+    # Half of the wall is enough, a sixth is not.
+    half = to_surface((plate - drill) - box(np.array([-1.0, -1, -1]), np.array([12.0, 31, 13])))
+    assert measure_hole_radius(half, (12, 5, 6), (0, 1, 0), 4.2) == pytest.approx(4.2, abs=1e-9)
+    sliver = to_surface((plate - drill) - box(np.array([-1.0, -1, -1]), np.array([15.7, 31, 13])))
+    with pytest.raises(ExportError, match="no wall of radius"):
+        measure_hole_radius(sliver, (12, 5, 6), (0, 1, 0), 4.2)
+
+
+def test_hole_radius_is_not_disturbed_by_what_runs_past() -> None:
+    from manifold3d import Manifold
+
+    # A rough body around the hole whose own surface cuts the wall and comes near the circle from outside.
+    drill = Manifold.cylinder(40.0, 4.2, 4.2, 90, True)
+    lump = Manifold.sphere(9.0, 40).scale([0.52, 1.0, 0.6]).rotate([0, 12, 31])
+    surface = to_surface((lump + Manifold.cylinder(5.0, 7.0, 7.0, 64, True).translate([1.0, 0, 0])) - drill)
+    assert measure_hole_radius(surface, (0, 0, 0), (0, 0, 1), 4.2) == pytest.approx(4.2, abs=2e-3)
 
 
 def test_components_do_not_count_cavities() -> None:

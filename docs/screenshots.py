@@ -1,0 +1,107 @@
+"""The three pictures of the page in docs/images: before, during and after a run. `python docs/screenshots.py`
+
+Starts the page on a free port with an empty folder of runs, states the sample bracket, and lets the real worker run.
+Needs Chromium and playwright, and some minutes.
+"""
+
+import argparse
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"]
+FLAGS += ["--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+WIDTH, HEIGHT = 1440, 900
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--voxels", default="60000", help="inside the bracket")
+    parser.add_argument("--out", type=Path, default=HERE / "images")
+    options = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        print("screenshots: no Chromium on this machine; install it first", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as runs, _page_server(Path(runs)) as address:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+            page.set_default_timeout(120_000)
+            page.goto(address)
+            _before(page, options.voxels, options.out / "page-before.png")
+            _during(page, options.out / "page-during.png")
+            _after(page, options.out / "page-after.png")
+            browser.close()
+    return 0
+
+
+def _before(page: Any, voxels: str, picture: Path) -> None:
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("My part").check()
+    page.get_by_label("Sample part").click()
+    page.get_by_role("option", name="bracket").click()
+    page.wait_for_selector(".checks .good:has-text('force')")
+    page.get_by_label("Voxels in the body").fill(voxels)
+    page.wait_for_selector(f".checks .good:has-text('{int(voxels):,}')".replace(",", "\u2009"))
+    page.locator("#left").evaluate("left => left.scrollTo(0, 0)")
+    _settle(page)
+    page.screenshot(path=picture)
+
+
+def _during(page: Any, picture: Path) -> None:
+    page.locator("#run").click()
+    page.wait_for_function("document.querySelectorAll('.reading').length >= 24", timeout=900_000)
+    page.locator("#left").evaluate("left => left.scrollTo(0, 0)")
+    _settle(page)
+    page.screenshot(path=picture)
+
+
+def _after(page: Any, picture: Path) -> None:
+    page.wait_for_selector("#results", timeout=1_800_000)
+    page.set_viewport_size({"width": WIDTH, "height": 1260})
+    _settle(page)
+    page.screenshot(path=picture)
+
+
+def _settle(page: Any) -> None:
+    """Let pictures load and notices fade."""
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(2500)
+
+
+@contextmanager
+def _page_server(runs: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "app.py", "--port", str(port), "--runs", str(runs)]
+    server = subprocess.Popen(command, cwd=HERE.parent)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(address, timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
