@@ -71,7 +71,10 @@ def _during(page: Any, picture: Path) -> None:
 
 def _after(page: Any, picture: Path) -> None:
     page.wait_for_selector("#results", timeout=1_800_000)
-    page.set_viewport_size({"width": WIDTH, "height": 1260})
+    _settle(page)
+    # As tall as what there is to see, so that one picture shows all of it.
+    tall = page.locator("#right").evaluate("right => right.scrollHeight + right.getBoundingClientRect().top")
+    page.set_viewport_size({"width": WIDTH, "height": round(tall)})
     _settle(page)
     page.screenshot(path=picture)
 

@@ -12,6 +12,8 @@ from pde.grid.native.operator import Operator
 Field = NDArray[np.float64]
 # Floating parts are looked for after so many iterations; ordinary designs need fewer.
 SUSPICIOUS = 60
+# Share of the energy in the void up to which parts that float in it are left out.
+NEGLIGIBLE = 1e-7
 
 
 class Native:
@@ -59,8 +61,7 @@ class Native:
         if not force[~self.held].any():
             return self.layout.public(self.layout.vector()), 0, 0.0
         if self.dropped is not None and force[self.dropped].any():
-            self.operator.set_up(self.modulus)
-            self.dropped = None
+            self._restore()
         x = self.layout.vector(guess)
         iterations, residual = self._solve(x, force, guess is not None, tol, max_iterations)
         if self.operator.has_void:
@@ -78,29 +79,49 @@ class Native:
         return self.layout.public_field(self.operator.energies(self.layout.vector(u)))
 
     def _solve(self, x: Field, force: Field, warm: bool, tol: float, max_iterations: int) -> tuple[int, float]:
-        """Conjugate gradients, and once more without floating parts if they are in the way."""
-        may_drop = self.dropped is None
+        """Conjugate gradients; once more without floating parts if they are in the way and do not matter."""
+        trouble, done = None, 0
+        if self.dropped is None:
+            try:
+                done, residual = self._attempt(x, force, warm, tol, max_iterations, watch=True)
+                if residual <= tol:
+                    return done, residual
+                warm = True
+            except SolverError as error:
+                if not self._floating(force).any():
+                    raise self._explained(error, force) from None
+                trouble, done, warm, x[...] = error, len(error.residuals) - 1, False, 0
+            self._drop(self._floating(force))
+        try:
+            more, residual = self._attempt(x, force, warm, tol, max_iterations)
+        except SolverError as error:
+            raise self._explained(error, force) from None
+        done += more
+        if self._void_share(x) <= NEGLIGIBLE:
+            return done, residual
+        self._restore()
+        if trouble is not None:
+            raise self._explained(trouble, force)
+        x[...] = 0
+        try:
+            more, residual = self._attempt(x, force, False, tol, max_iterations)
+        except SolverError as error:
+            raise self._explained(error, force) from None
+        return done + more, residual
 
-        def give_up(iteration: int) -> bool:
-            return may_drop and iteration == SUSPICIOUS and bool(self._floating(force).any())
+    def _attempt(
+        self, x: Field, force: Field, warm: bool, tol: float, max_iterations: int, watch: bool = False
+    ) -> tuple[int, float]:
+        """Conjugate gradients with the working moduli. `watch`: stop early if floating parts seem to be in the way."""
+
+        def hindered(iteration: int) -> bool:
+            late = watch and iteration == SUSPICIOUS
+            return late and bool(self._floating(force).any()) and self._void_share(x) <= NEGLIGIBLE
 
         self._load(force)
         if warm:
             self.operator.erase(x)
-        try:
-            iterations, residual = self.operator.conjugate_gradients(
-                x, warm=warm, tol=tol, max_iterations=max_iterations, give_up=give_up
-            )
-        except SolverError as error:
-            if not (may_drop and self._floating(force).any()):
-                raise self._explained(error, force) from None
-            iterations, residual = len(error.residuals) - 1, np.inf
-            x[...] = 0
-        if residual <= tol:
-            return iterations, residual
-        self._drop(self._floating(force))
-        more, residual = self._solve(x, force, residual < np.inf, tol, max_iterations)
-        return iterations + more, residual
+        return self.operator.conjugate_gradients(x, warm=warm, tol=tol, max_iterations=max_iterations, give_up=hindered)
 
     def _load(self, force: Field) -> None:
         f = self.operator.residual
@@ -121,6 +142,17 @@ class Native:
         working[...] = self.modulus
         self.layout.public_field(working)[parts] = modulus.min()
         self.operator.set_up(working)
+
+    def _restore(self) -> None:
+        self.operator.set_up(self.modulus)
+        self.dropped = None
+
+    def _void_share(self, x: Field) -> float:
+        """Share of the strain energy that is not in solid elements. While it is negligible the void carries nothing, and
+        what floats in it makes no difference."""
+        modulus = self.operator.modulus[..., : self.layout.nx]
+        energy = modulus * self.operator.energies(x)
+        return float(energy[~solid(modulus)].sum() / energy.sum())
 
     def _explained(self, error: SolverError, force: Field) -> SolverError:
         loose = floating(self.layout.public_field(self.modulus), self.held.any(axis=-1))
