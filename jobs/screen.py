@@ -1,6 +1,5 @@
 """What the command line shows: a live line while a run goes on, and tables of what it found."""
 
-import sys
 import time
 from typing import Any
 
@@ -68,38 +67,21 @@ def print_status(run: Run) -> None:
 
 def print_result(result: dict[str, Any], run: Run) -> None:
     """The results table, and where the files are."""
-    table = Table(
-        title=f"{result['name']}: {result['voxels']:,} voxels, {result['iterations']} iterations", title_justify="left"
-    )
-    for heading in (
-        "",
-        "compliance\n[N mm]",
-        "difference",
-        "largest\ndisplacement\n[mm]",
-        "von Mises\n99.9 % / max\n[MPa]",
-        "safety",
-    ):
-        table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("optimiser's claim", f"{result['compliance']:.5g}", "", "", "", "")
+    table = Table(title=f"{result['name']}: {result['voxels']:,} voxels, {result['iterations']} iterations")
+    table.title_justify = "left"
+    table.add_column("", no_wrap=True)
+    for heading in ("compliance\nN mm", "differ-\nence", "largest\ndispl. mm", "von Mises MPa\n99.9 % / max", "safety"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_row("claim", f"{result['compliance']:.5g}")
     if referee := result["referee"]:
-        table.add_row(
-            "referee (exported surface, re-voxelised)",
-            f"{referee['compliance']:.5g}",
-            f"{referee['relative_difference']:+.1%}",
-            f"{referee['max_displacement_mm']:.4g}",
-            "",
-            "",
-        )
+        table.add_row("referee", *_verdict(referee))
     if again := result["reanalysis"]:
-        table.add_row(
-            "re-analysis (exported body, DOLFINx)",
-            f"{again['compliance']:.5g}",
-            f"{again['relative_difference']:+.1%}",
-            f"{again['max_displacement_mm']:.4g}",
-            f"{again['von_mises_p999_mpa']:.3g} / {again['von_mises_max_mpa']:.3g}",
-            f"{again['safety_factor']:.3g}",
-        )
+        stress = f"{again['von_mises_p999_mpa']:.3g} / {again['von_mises_max_mpa']:.3g}"
+        table.add_row("re-analysis", *_verdict(again), stress, f"{again['safety_factor']:.3g}")
     console.print(table)
+    console.print("claim: the optimiser. referee: the exported surface, voxelised again.", style="dim")
+    if again:
+        console.print("re-analysis: the exported body, quadratic tetrahedra, DOLFINx.", style="dim")
     mass = f", {result['mass_kg']:.4g} kg" if result["mass_kg"] else ""
     console.print(f"volume {result['volume_fraction']:.2%} of the body{mass}, grey {result['grey']:.4f}")
     for hole in result["holes"]:
@@ -111,7 +93,10 @@ def print_result(result: dict[str, Any], run: Run) -> None:
         pieces = f", {row['components']} component{'s' if row['components'] != 1 else ''}" if row["components"] else ""
         console.print(f"{run.folder / row['path']}: {closed}{pieces}, {row['volume_mm3']:.1f} mm3")
     console.print(f"{run.folder / result['report']}")
-    sys.stdout.flush()
+
+
+def _verdict(look: dict[str, Any]) -> tuple[str, str, str]:
+    return f"{look['compliance']:.5g}", f"{look['relative_difference']:+.1%}", f"{look['max_displacement_mm']:.4g}"
 
 
 def print_materials() -> None:

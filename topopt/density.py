@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim.design.oc import OptimalityCriteria
+from pde.grid import System
+from pde.grid.system import Backend
 from topopt.errors import DesignError
 from topopt.filters import ConeFilter
 from topopt.interpolation import SIMP
@@ -61,6 +63,7 @@ class Settings:
         symmetry: axes whose middle plane mirrors the design.
         tolerance: relative residual of the solves on the way; the last one is solved to 1e-8.
         volume_tolerance: relative width at which the bisection for the multiplier stops.
+        backend: of `pde.grid.System`.
     """
 
     filter: Literal["density", "sensitivity"] = "density"
@@ -74,6 +77,7 @@ class Settings:
     symmetry: tuple[int, ...] = ()
     tolerance: float = 1e-8
     volume_tolerance: float = 1e-3
+    backend: Backend = "auto"
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ class DensityDesign:
         check(problem)
         self.problem, self.settings = problem, settings
         spacing = tuple(problem.grid.steps)
-        self.response = Compliance(problem, SIMP(settings.penalty, settings.e_min))
+        system = System(problem.grid, problem.physics, problem.fixed, settings.backend)
+        self.response = Compliance(problem, SIMP(settings.penalty, settings.e_min), system)
         self.filter = ConeFilter(settings.radius, spacing, problem.filled > 0)
         self.volumes = problem.filled * problem.free
         self.target = problem.volume_fraction * problem.filled.sum() - (problem.filled * problem.kept).sum()

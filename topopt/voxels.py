@@ -28,7 +28,7 @@ def grid_for(surface: Surface, *, size: float | None = None, count: int | None =
     Args:
         surface: the body, mm.
         size: voxel edge in mm; or
-        count: about how many voxels the body itself shall fill.
+        count: about how many voxels the body itself shall fill; sizes that divide the body's extents are preferred.
 
     Along an axis where the body measures a whole number of voxels the grid starts at its lower bound; elsewhere the
     grid is centred on the body and less than a voxel longer.
@@ -40,7 +40,7 @@ def grid_for(surface: Surface, *, size: float | None = None, count: int | None =
         raise DesignError("give the voxel `size` in mm or the voxel `count`, one of the two")
     if count is not None and not count >= 1:
         raise DesignError(f"voxel `count` must be at least 1, not {count}")
-    size = float(size if count is None else (abs(surface.volume) / count) ** (1 / 3))  # type: ignore[arg-type]
+    size = float(size if count is None else _size_for(surface, count))  # type: ignore[arg-type]
     if not (math.isfinite(size) and size > 0):
         raise DesignError(f"voxel `size` must be positive and finite, not {size}")
     low, high = surface.bounds
@@ -52,6 +52,20 @@ def grid_for(surface: Surface, *, size: float | None = None, count: int | None =
         raise DesignError(f"voxels of {size:g} mm would be {np.prod(shape):.2g} in number: raise the voxel `size`")
     origin = np.where(fits, low, (low + high) / 2 - shape * size / 2)
     return Grid(tuple(int(n) for n in shape), size, tuple(float(o) for o in origin))
+
+
+def _size_for(surface: Surface, count: int) -> float:
+    """A voxel edge near the one that gives `count` voxels, whole along as many axes as possible: faces of the body that
+    lie between two planes of nodes cost accuracy."""
+    ideal = (abs(surface.volume) / count) ** (1 / 3)
+    lengths = np.ptp(surface.bounds, axis=0)
+    numbers = np.maximum(1, np.rint(lengths / ideal)[:, None] + np.arange(-4, 5))
+    candidates = (lengths[:, None] / numbers).ravel()
+    candidates = np.append(candidates[np.abs(candidates / ideal - 1) < 0.03], ideal)
+    counts = lengths / candidates[:, None]
+    whole = (np.abs(counts - np.rint(counts)) < 1e-6 * counts).sum(axis=1)
+    # More whole axes first, then the nearest to what was asked.
+    return float(candidates[np.lexsort((np.abs(candidates / ideal - 1), -whole))[0]])
 
 
 def volume_fractions(surface: Surface, grid: Grid, samples: int = 4, drop: float = 0.02) -> Fractions:

@@ -47,6 +47,7 @@ class RunView:
 
     Attributes:
         job: config.yaml as plain data, {} while it is not there.
+        stopping: a stop was asked for, and the step under way is still being finished.
         stamp: changes whenever something of the run has changed that the page shows.
     """
 
@@ -59,6 +60,7 @@ class RunView:
     downloads: list[Download]
     pictures: list[str]
     log: str
+    stopping: bool
     stamp: str
 
     @property
@@ -119,7 +121,8 @@ def view(root: Path, run_id: str) -> RunView:
     run = find_run(root, run_id)
     status, rows, result = run.status(), run.progress(), run.result()
     preview = _modified(run.preview)
-    stamp = f"{status.get('state')} {status.get('updated')} {len(rows)} {preview} {result is not None}"
+    stopping = status.get("state") in ACTIVE and (run.folder / "stop").exists()
+    stamp = f"{stopping} {status.get('state')} {status.get('updated')} {len(rows)} {preview} {result is not None}"
     return RunView(
         id=run_id,
         status=status,
@@ -130,6 +133,7 @@ def view(root: Path, run_id: str) -> RunView:
         downloads=_downloads(run, run_id, result) if result else [],
         pictures=[f"/runs/{run_id}/files/{name}" for name in _listed(result, "pictures") if artifact(run, name)],
         log=_tail(run.log),
+        stopping=stopping,
         stamp=stamp,
     )
 

@@ -83,9 +83,7 @@ def _step(result: Result) -> float:
     return float(result.problem.grid.steps.min())
 
 
-def _write(
-    job: StructureJob, run: Run, result: Result, formed: FormedBody, notes: list[str]
-) -> list[dict[str, Any]]:
+def _write(job: StructureJob, run: Run, result: Result, formed: FormedBody, notes: list[str]) -> list[dict[str, Any]]:
     from topopt.cad.write import exports
 
     paths = []

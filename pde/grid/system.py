@@ -4,7 +4,8 @@
 
     "native"   matrix-free in mode space, generated C, multigrid-preconditioned CG
     "direct"   assembled and factorised by SciPy: small problems, and the oracle of the tests
-    "auto"     direct below some thousand values, native above; direct where no C compiler is found
+    "numba"    the same method with portable kernels, about ten times slower: where there is no C compiler
+    "auto"     direct below some thousand values, else native; numba where no C compiler is found
 """
 
 import logging
@@ -19,7 +20,7 @@ from pde.grid.grid import Grid
 from pde.grid.physics import Physics
 
 Field = NDArray[np.float64]
-Backend = Literal["auto", "native", "direct"]
+Backend = Literal["auto", "native", "numba", "direct"]
 LOG = logging.getLogger(__name__)
 # Up to so many values a factorisation takes no longer than loading the kernels and a dozen iterations (by dimension).
 DIRECT_VALUES = {2: 4000, 3: 1000}
@@ -148,17 +149,26 @@ def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
     from pde.grid.native.compiler import NoCompilerError
     from pde.grid.native.engine import Native
 
-    if backend not in ("auto", "native", "direct"):
-        raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native' or 'direct'")
+    if backend not in ("auto", "native", "numba", "direct"):
+        raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native', 'numba' or 'direct'")
     if backend == "direct" or (backend == "auto" and system.fixed.size <= DIRECT_VALUES[system.grid.dim]):
         return Direct(system)
-    try:
-        return Native(system.grid.shape, system.vector_shape[-1], system.element_matrix, system.fixed, threads)
-    except (NoCompilerError, GridError) as error:
-        if backend == "native":
-            raise GridError(str(error)) from error
-        LOG.warning("%s; solving by a sparse factorisation instead, which is slower and needs more memory", error)
-        return Direct(system)
+    arguments = system.grid.shape, system.vector_shape[-1], system.element_matrix, system.fixed, threads
+    if backend != "numba":
+        try:
+            return Native(*arguments)
+        except NoCompilerError as error:
+            if backend == "native":
+                raise GridError(str(error)) from error
+            LOG.warning("%s; the portable kernels are used instead, which are about ten times slower", error)
+        except GridError as error:
+            if backend == "native":
+                raise
+            LOG.warning("%s (done): slower, and it needs more memory", error)
+            return Direct(system)
+    from pde.grid.native.portable import PortableOperator
+
+    return Native(*arguments, operator=PortableOperator)
 
 
 def _stack(fields: list[Field]) -> Field:

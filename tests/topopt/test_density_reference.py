@@ -58,6 +58,7 @@ def test_heat_sink(sink, first, tenth, last):
 
 
 def test_cantilever_in_three_dimensions_on_its_way():
+    """With the multigrid solver: as long as rounding has not been amplified, it is the same run."""
     history = optimize(presets.cantilever_3d(60, 20, 4), radius=1.5, max_iterations=40).history
     assert history[0].compliance == pytest.approx(28354.77986, rel=1e-8)
     assert history[9].compliance == pytest.approx(4790.517, rel=1e-5)
@@ -65,6 +66,7 @@ def test_cantilever_in_three_dimensions_on_its_way():
 
 
 def test_cantilever_in_three_dimensions_to_its_end():
-    history = optimize(presets.cantilever_3d(60, 20, 4), radius=1.5).history
-    assert history[-1].compliance == pytest.approx(2416.791, rel=5e-4)
+    """200 steps on a plateau amplify the last bits of the solver, so the published end needs the direct one."""
+    history = optimize(presets.cantilever_3d(60, 20, 4), radius=1.5, backend="direct").history
+    assert history[-1].compliance == pytest.approx(2416.791, rel=1e-4)
     assert abs(len(history) - 198) <= 5

@@ -11,7 +11,7 @@ import trimesh
 import jobs.launch
 from jobs.store import Run
 from tests.ui.conftest import CHROMIUM, QUIET_CHROMIUM, make_run, serve, spawn_fake
-from ui.structure import page as page_module
+from ui.structure import shown as shown_module
 
 pytestmark = [
     pytest.mark.browser,
@@ -64,7 +64,7 @@ def page(browser: Any) -> Iterator[Any]:
 @pytest.fixture
 def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs.launch, "spawn", spawn_fake)
-    monkeypatch.setattr(page_module, "spawn", spawn_fake)
+    monkeypatch.setattr(shown_module, "spawn", spawn_fake)
 
 
 def opened(page: Any, address: str) -> Any:

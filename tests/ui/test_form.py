@@ -12,7 +12,8 @@ from topopt.cad.read import read_body
 from topopt.presets import PRESETS
 from ui.bodies import BodyCard
 from ui.faces import named_faces
-from ui.structure.form import checked_job, findings, job_data
+from ui.structure.checks import checked_job, findings
+from ui.structure.form import job_data
 from ui.structure.presets import card_css, choice, picture, sizes, sketch
 from ui.structure.problem import face_roles, job_text
 

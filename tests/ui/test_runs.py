@@ -96,6 +96,15 @@ def test_time_left_and_share_follow_the_progress(tmp_path: Path) -> None:
     assert 'aria-valuemax="5"' in text and 'aria-valuenow="3"' in text and "about 1\u2009s" in text
 
 
+def test_stop_that_was_asked_for_is_told(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "stop-1", finished=False)
+    run.set_status("running", "optimise", "finding the form", pid=os.getpid())
+    before = runs.view(tmp_path, "stop-1")
+    run.request_stop()
+    after = runs.view(tmp_path, "stop-1")
+    assert after.stamp != before.stamp and "stopping" in watch.state(after) and "stopping" not in watch.state(before)
+
+
 @pytest.mark.parametrize("run_id", OUTSIDE)
 def test_ids_that_are_no_ids(tmp_path: Path, run_id: str) -> None:
     (tmp_path / "x").mkdir()

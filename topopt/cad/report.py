@@ -68,6 +68,8 @@ def convergence_svg(history: "Sequence[Info]") -> str:
     figure, (top, low) = plt.subplots(2, 1, figsize=(7.2, 4.2), sharex=True, height_ratios=(3, 2), layout="constrained")
     top.plot(steps, [info.compliance for info in history], color=ACCENT, lw=1.8)
     top.set(ylabel="compliance", yscale="log")
+    top.yaxis.set_major_formatter("{x:g}")
+    top.yaxis.set_minor_formatter("{x:g}")
     low.plot(steps, [info.grey for info in history], color=SOFT, lw=1.6, label="grey measure")
     low.plot(steps, [info.volume for info in history], color=INK, lw=1.2, ls="--", label="volume fraction")
     low.set(xlabel="iteration", ylim=(0, 1))

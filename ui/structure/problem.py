@@ -8,7 +8,8 @@ from typing import Any
 from jobs.errors import JobError
 from ui.bodies import BodyCard
 from ui.structure import presets
-from ui.structure.form import Finding, job_data
+from ui.structure.checks import Finding
+from ui.structure.form import job_data
 from ui.words import escape
 
 MARKS = {"good": ("✓", "in order"), "note": ("i", "to know"), "missing": ("✗", "missing")}

@@ -110,7 +110,7 @@ def _part_block(setup: Setup) -> None:
     with gr.Column(visible=False, elem_id="part-block") as setup.blocks["part"]:
         with gr.Row(elem_classes="tight"):
             setup.blocks["sample"] = gr.Dropdown(
-                ["", *sorted(path.stem for path in SAMPLES.glob("*.step"))],
+                [("none", ""), *((path.stem, path.stem) for path in sorted(SAMPLES.glob("*.step")))],
                 value="",
                 label="Sample part",
                 scale=1,

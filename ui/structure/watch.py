@@ -34,6 +34,8 @@ def state(run: RunView | None, error: str = "") -> str:
         told = f'<p class="message failed">{escape(error)}</p>' if error else '<p class="quiet">No run is shown.</p>'
         return f'<div class="panel state">{told}</div>{source}'
     message = str(run.status.get("message") or PHASES.get(str(run.status.get("phase")), ""))
+    if run.stopping:
+        message = "stopping: the step under way is finished and saved first"
     failed = " failed" if run.state == "failed" else ""
     return (
         f'<div class="panel state"><div class="state-line"><h2>{escape(run.name)}</h2>'

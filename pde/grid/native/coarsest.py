@@ -24,7 +24,7 @@ class Coarsest:
         self.K = K
         self.transform = modes.transform[modes.active]
         number, position = _numbering(layout)
-        corners = _element_unknowns(number, modes)
+        corners = element_unknowns(number, modes)
         self.n, self.band = number.size, int((corners.max(1) - corners.min(1)).max())
         self.free = np.empty(self.n, bool)
         self.free[number.ravel()] = ~fixed.ravel()
@@ -78,7 +78,7 @@ def _numbering(layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return number.reshape(planes, dofs, rows, x), order
 
 
-def _element_unknowns(number: NDArray[np.int64], modes: Modes) -> NDArray[np.int64]:
+def element_unknowns(number: NDArray[np.int64], modes: Modes) -> NDArray[np.int64]:
     """(elements, 2**dim * dofs) in the local order of element matrices; elements in memory order."""
     planes, _, rows, x = number.shape
     layers, ny, nx = planes - 1, max(rows - 1, 1), x - 1

@@ -25,6 +25,7 @@ class Native:
         K: element matrix of a unit modulus.
         fixed: (*node_shape, dofs) bool.
         threads: how many to use; None: all cores available. The answer does not depend on it, to the bit.
+        operator: compiled kernels, or their portable substitute.
 
     Raises:
         GridError: the element matrix is not that of a box.
@@ -32,9 +33,15 @@ class Native:
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dofs: int, K: Field, fixed: NDArray[np.bool_], threads: int | None = None
+        self,
+        shape: tuple[int, ...],
+        dofs: int,
+        K: Field,
+        fixed: NDArray[np.bool_],
+        threads: int | None = None,
+        operator: type[Operator] = Operator,
     ) -> None:
-        self.operator = Operator(shape, dofs, K, fixed, threads or available_threads())
+        self.operator = operator(shape, dofs, K, fixed, threads or available_threads())
         self.layout, self.held = self.operator.layout, fixed
         self.modulus = self.operator.field()
         # Nodes of floating parts that were dropped since the last update, (*node_shape,).
@@ -148,8 +155,8 @@ class Native:
         self.dropped = None
 
     def _void_share(self, x: Field) -> float:
-        """Share of the strain energy that is not in solid elements. While it is negligible the void carries nothing, and
-        what floats in it makes no difference."""
+        """Share of the strain energy that is not in solid elements. While it is negligible the void carries nothing,
+        and what floats in it makes no difference."""
         modulus = self.operator.modulus[..., : self.layout.nx]
         energy = modulus * self.operator.energies(x)
         return float(energy[~solid(modulus)].sum() / energy.sum())

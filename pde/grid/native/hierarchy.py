@@ -7,6 +7,8 @@ bound lambda that holds for every modulus field, so that the cycle is positive d
 """
 
 import ctypes
+import os
+import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +28,22 @@ INTERVAL = {1: 4.0, 2: 16.0, 3: 20.0, 4: 30.0}
 V_LEVELS = 3
 # A level with fewer values than this per thread is faster with fewer threads.
 VALUES_PER_THREAD = 16_000
+
+# GNU's OpenMP cannot start threads in a process that was forked after its parent had used them: it would wait for ever.
+_alive: "weakref.WeakSet[Hierarchy]" = weakref.WeakSet()
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+    for hierarchy in _alive:
+        for level in hierarchy.array:
+            level.threads = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @dataclass
@@ -61,6 +79,7 @@ class Hierarchy:
         fixed: NDArray[np.bool_],
         threads: int,
     ) -> None:
+        threads = 1 if _forked else threads
         self.library = kernels(structure)
         self.lanes = int(self.library.lanes())
         self.structure, self.modes = structure, structure.modes
@@ -73,7 +92,7 @@ class Hierarchy:
         self.levels = []
         for depth, layout in enumerate(layouts):
             if depth:
-                fixed = _coarse_fixed(fixed, layout)
+                fixed = coarse_fixed(fixed, layout)
             visits = 2 if len(layouts) > V_LEVELS and 2 <= depth < len(layouts) - 1 else 1
             self.levels.append(self._level(depth, layout, fixed, threads, visits, diagonal))
         self.array = (CLevel * len(layouts))(*[level.c for level in self.levels])
@@ -82,6 +101,7 @@ class Hierarchy:
         self.partial = np.zeros(layouts[0].nodal[0])
         last = self.levels[-1]
         self.coarsest = Coarsest(self.modes, K, last.layout, last.fixed)
+        _alive.add(self)
 
     @property
     def row(self) -> int:
@@ -185,7 +205,7 @@ def fixed_lists(fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np
     return start, offsets.astype(np.int32)
 
 
-def _coarse_fixed(fixed: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
+def coarse_fixed(fixed: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
     """A coarse value is held if any fine value in the support of its shape function is: always exact, always SPD."""
     for axis in (0, 2, 3):
         if axis == 2 and fixed.shape[2] == 1:

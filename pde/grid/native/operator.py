@@ -18,6 +18,7 @@ from pde.grid.native.modes import Modes, find_structure
 from pde.grid.native.sizes import padded_sizes
 
 Field = NDArray[np.float64]
+Single = NDArray[np.float32]
 # Softer than this share of the stiffest element counts as no material: it could not be told from zero in the cycle.
 SOFTEST = 1e-30
 # The residual must halve within so many iterations.
@@ -46,8 +47,7 @@ class Operator:
 
     def __init__(self, shape: tuple[int, ...], dofs: int, K: Field, fixed: NDArray[np.bool_], threads: int) -> None:
         modes = Modes(len(shape), dofs)
-        structure = find_structure(modes, modes.to_modes(K))
-        if structure is None:
+        if find_structure(modes, modes.to_modes(K)) is None:
             raise GridError("the element matrix lacks the symmetry of a box: use backend='direct'")
         sizes = padded_sizes(shape, dofs)
         layouts = [Layout(shape, sizes[0], dofs), *[Layout(size, size, dofs) for size in sizes[1:]]]
@@ -57,12 +57,17 @@ class Operator:
         self.fixed = np.flatnonzero(self.held)
         self._blas = ThreadpoolController()
         with self._blas.limit(limits=1, user_api="blas"):
-            self.hierarchy = Hierarchy(structure, K, layouts, self.held, threads)
+            self._prepare(modes, K, layouts, threads)
+        self._p, self._q, self.residual = (self.layout.vector() for _ in range(3))
+
+    def _prepare(self, modes: Modes, K: Field, layouts: list[Layout], threads: int) -> None:
+        structure = find_structure(modes, modes.to_modes(K))
+        assert structure is not None
+        self.hierarchy = Hierarchy(structure, K, layouts, self.held, threads)
         self.library, self.finest = self.hierarchy.library, self.hierarchy.finest
         self._constants = room(self.hierarchy.constants["fine"].shape, np.float64)
         self._constants[...] = self.hierarchy.constants["fine"]
         self._partial = np.zeros(self.layout.nodal[0])
-        self._p, self._q, self.residual = (self.layout.vector() for _ in range(3))
 
     def field(self) -> Field:
         """Room for one modulus per element, as the kernels want it."""
@@ -72,15 +77,14 @@ class Operator:
         """Take these moduli and prepare the preconditioner. modulus : from `field`; kept, and values below 1e-30 of the
         largest become zero."""
         self.modulus = modulus
-        single = self.hierarchy.levels[0].coef
+        single = self._single_moduli(modulus.shape)
         np.multiply(modulus, 1 / modulus.max(), out=single, casting="same_kind")
         if (single < SOFTEST).any():
             single[single < SOFTEST] = 0
             modulus[single == 0] = 0
         # Threads of two libraries that wait for each other on the same cores cost more than they bring.
         with self._blas.limit(limits=1, user_api="blas"):
-            self.hierarchy.update()
-        self.void = self.hierarchy.levels[0].dinv == 0
+            self.void = self._set_up_hierarchy(single) == 0
         self.has_void = bool(self.void.any())
 
     def apply(self, u: Field, out: Field, *, b: Field | None = None, modulus: Field | None = None) -> float:
@@ -121,13 +125,15 @@ class Operator:
         norm, r = self._norm(self.residual), self.residual
         size = float(np.sqrt(self.apply(x, r, b=r))) if warm else norm
         history, scale, rz_old = [size / norm], 1 / norm, 0.0
-        np.multiply(r, scale, out=self.hierarchy.levels[0].b, casting="same_kind")
+        single = self._single_residual()
+        np.multiply(r, scale, out=single, casting="same_kind")
         for iteration in range(max_iterations + 1):
             if history[-1] <= tol or give_up(iteration):
                 return iteration, history[-1]
             _check_progress(history, tol, max_iterations)
-            rz = self.hierarchy.cycle() / scale
-            self.library.direction(self.finest, address(self._p), rz / rz_old if rz_old else 0.0)
+            z, rz = self.cycle(single)
+            rz /= scale
+            self._direction(z, rz / rz_old if rz_old else 0.0)
             rz_old = rz
             pq = self.apply(self._p, self._q)
             if not (rz > 0 and 0 < pq < np.inf):
@@ -136,10 +142,40 @@ class Operator:
                     "iterations): part of the body is not supported",
                     history,
                 )
-            arrays = (address(v) for v in (x, r, self._p, self._q))
-            self.library.advance(self.finest, *arrays, rz / pq, scale, address(self._partial))
-            history.append(float(np.sqrt(self._partial.sum())) / norm)
+            history.append(float(np.sqrt(self._advance(x, rz / pq, scale, single))) / norm)
         raise AssertionError("unreachable")
+
+    def cycle(self, residual: Single) -> tuple[Single, float]:
+        """One multigrid cycle: z, about K^-1 of the residual, and residual . z."""
+        level = self.hierarchy.levels[0]
+        if residual is not level.b:
+            level.b[...] = residual
+        return level.z, self.hierarchy.cycle()
+
+    def _single_moduli(self, shape: tuple[int, ...]) -> Single:
+        del shape
+        return self.hierarchy.levels[0].coef
+
+    def _single_residual(self) -> Single:
+        return self.hierarchy.levels[0].b
+
+    def _set_up_hierarchy(self, single: Single) -> Single:
+        """-> inverse diagonal of the finest level, zero at nodes without material."""
+        del single
+        self.hierarchy.update()
+        return self.hierarchy.levels[0].dinv
+
+    def _direction(self, z: Single, beta: float) -> None:
+        """p = z + beta p"""
+        del z
+        self.library.direction(self.finest, address(self._p), beta)
+
+    def _advance(self, x: Field, alpha: float, scale: float, single: Single) -> float:
+        """x += alpha p, r -= alpha q, single = scale r. -> |r|^2"""
+        del single
+        arrays = (address(v) for v in (x, self.residual, self._p, self._q))
+        self.library.advance(self.finest, *arrays, alpha, scale, address(self._partial))
+        return float(self._partial.sum())
 
     def _norm(self, f: Field) -> float:
         planes = f.reshape(f.shape[0], -1)

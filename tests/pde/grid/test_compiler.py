@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pde.grid import Elasticity, GridError, System
+from pde.grid import Conduction, Elasticity, GridError, System
 from pde.grid.direct import Direct
 from pde.grid.native import compiler
 from pde.grid.native.engine import Native, available_threads
@@ -53,9 +53,29 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogC
         System(case.grid, case.physics, case.fixed, "native")
     with caplog.at_level(logging.WARNING):
         system = System(case.grid, case.physics, case.fixed)
+    assert "portable kernels are used instead" in caplog.text
+    u = system.solve(np.ones((12, 8, 6)), case.force, tol=1e-10).u
+    assert np.abs(u - expected).max() <= 1e-8 * np.abs(expected).max()
+
+
+def test_element_matrix_of_another_kind(caplog: pytest.LogCaptureFixture) -> None:
+    """A conductor that is twice as conductive along the diagonal: no box symmetry, so it is factorised."""
+
+    class Oblique:
+        def dofs_per_node(self, dim: int) -> int:
+            return 1
+
+        def element_matrix(self, spacing: tuple[float, ...]) -> np.ndarray:
+            along = np.array([-1.0, 0, 0, 1])
+            return Conduction().element_matrix(spacing) + np.outer(along, along)
+
+    case = clamped_block((80, 60), Conduction())
+    with pytest.raises(GridError, match="symmetry of a box"):
+        System(case.grid, Oblique(), case.fixed, "native")
+    with caplog.at_level(logging.WARNING):
+        system = System(case.grid, Oblique(), case.fixed)
     assert isinstance(system.engine, Direct)
-    assert "sparse factorisation instead" in caplog.text
-    assert np.array_equal(system.solve(np.ones((12, 8, 6)), case.force).u, expected)
+    assert "symmetry of a box" in caplog.text
 
 
 def test_what_auto_takes() -> None:

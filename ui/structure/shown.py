@@ -1,0 +1,159 @@
+"""The tabs that show one run and all runs: read from the run folder every other second, stopped and resumed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from jobs.errors import JobError, RunFolderError
+from jobs.launch import spawn, start
+from jobs.runner import open_run
+from topopt.errors import DesignError
+from ui import bodies, runs
+from ui.structure import setup, watch
+from ui.structure.checks import checked_job
+from ui.structure.plain import html, update
+from ui.words import escape
+
+FAST, SLOW = 2.0, 10.0  # seconds between looks at the run folder: at work, at rest
+
+
+class Shown:
+    """The tabs that show one run and all runs."""
+
+    def __init__(self, root: Path, tabs: gr.Tabs) -> None:
+        self.root, self.tabs = root, tabs
+        with gr.Tab("Run", id="run"):
+            with gr.Column(elem_id="watch-head"):
+                self.state = html(watch.state(None))
+                with gr.Row(elem_id="watch-buttons"):
+                    self.stop = gr.Button("Stop", visible=False, elem_id="stop")
+                    self.resume = gr.Button("Resume", visible=False, elem_id="resume")
+            with gr.Row(elem_id="watch-body"):
+                with gr.Column(scale=6, min_width=300):
+                    html('<form-view id="watch-view" style="--view-height:412px"></form-view>')
+                with gr.Column(scale=5, min_width=300):
+                    self.plot = html(watch.plot(None))
+            self.results = html("", elem_id="result-block")
+            with gr.Accordion("Log", open=False, elem_id="log-block"):
+                self.log = html(watch.log(None))
+        with gr.Tab("All runs", id="history"):
+            self.history = gr.Radio([], label="Newest first; choose one to open it", elem_classes="run-list")
+
+    def remember(self) -> None:
+        """What the browser holds: the id of the run, the stamp of the last look, the clock."""
+        self.run_id = gr.Textbox("", visible="hidden", label="Run id", elem_id="run-id")
+        self.stamp = gr.State("")
+        self.timer = gr.Timer(FAST)
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [self.state, self.plot, self.results, self.log, self.stop, self.resume, self.timer, self.stamp]
+
+    def look(self, run_id: str, stamp: str) -> list[Any]:
+        """What has changed since the look that left `stamp`."""
+        if not run_id:
+            return [gr.skip()] * 6 + [gr.Timer(SLOW), ""]
+        try:
+            run = runs.view(self.root, run_id)
+        except RunFolderError as error:
+            return [
+                watch.state(None, str(error)),
+                watch.plot(None),
+                "",
+                watch.log(None),
+                *_buttons(None),
+                gr.Timer(SLOW),
+                "",
+            ]
+        mark = f"{run_id} {run.stamp}"
+        if mark == stamp:
+            return [gr.skip()] * 8
+        pace = gr.Timer(FAST if run.active else SLOW)
+        return [
+            watch.state(run),
+            watch.plot(run),
+            update(watch.results(run)),
+            watch.log(run),
+            *_buttons(run),
+            pace,
+            mark,
+        ]
+
+    def list(self, run_id: str) -> Any:
+        """The list of runs, newest first."""
+        entries = runs.history(self.root)
+        choices = [(watch.history_label(e.name, e.state, e.started), e.id) for e in entries]
+        known = run_id if any(e.id == run_id for e in entries) else None
+        return gr.Radio(choices=choices, value=known, label=_history_title(len(entries)))
+
+
+def _history_title(count: int) -> str:
+    return "Newest first; choose one to open it" if count else "No runs yet"
+
+
+def _buttons(run: runs.RunView | None) -> list[Any]:
+    resumable = run is not None and run.state in ("stopped", "failed") and run.result is None
+    return [gr.Button(visible=run is not None and run.active and not run.stopping), gr.Button(visible=resumable)]
+
+
+def wire_run(form: setup.Setup, root: Path, button: gr.Button, error: gr.HTML, shown: Shown) -> None:
+    """Run: check the form, start a worker, and show its folder."""
+
+    def run(values: Mapping[Any, Any]) -> list[Any]:
+        asked = form.read(values)
+        try:
+            job = checked_job(asked, bodies.body_card(root, asked["body_id"]))
+            started = start(job, root)
+        except (JobError, DesignError, RunFolderError) as problem_found:
+            told = f'<p class="run-error" role="alert">{escape(problem_found)}</p>'
+            return [update(told), gr.skip(), gr.skip(), *([gr.skip()] * 8)]
+        run_id = started.folder.name
+        return [update(""), run_id, gr.Tabs(selected="run"), *shown.look(run_id, "")]
+
+    button.click(
+        run,
+        set(form.inputs),
+        [error, shown.run_id, shown.tabs, *shown.outputs],
+        show_progress="hidden",
+        api_visibility="private",
+    )
+
+
+def wire_watch(page: gr.Blocks, shown: Shown) -> None:
+    """Open, poll, stop and resume."""
+
+    def load(request: gr.Request) -> list[Any]:
+        run_id = str(request.query_params.get("run") or "")
+        if not run_id:
+            run_id = next((e.id for e in runs.history(shown.root) if e.state in runs.ACTIVE), "")
+        chosen = gr.Tabs(selected="run") if run_id else gr.skip()
+        return [run_id, chosen, *shown.look(run_id, ""), shown.list(run_id)]
+
+    def open_chosen(run_id: str | None) -> list[Any]:
+        return [run_id or "", gr.Tabs(selected="run"), *shown.look(run_id or "", "")]
+
+    def stop(run_id: str) -> list[Any]:
+        try:
+            runs.find_run(shown.root, run_id).request_stop()
+        except RunFolderError as error:
+            gr.Warning(str(error))
+        return shown.look(run_id, "")
+
+    def resume(run_id: str) -> list[Any]:
+        try:
+            _, run = open_run(runs.find_run(shown.root, run_id).folder)
+            run.set_status("queued", "start", "waiting for a worker", pid=0)
+            spawn(run)
+        except (RunFolderError, JobError) as error:
+            gr.Warning(str(error))
+        return shown.look(run_id, "")
+
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    page.load(load, None, [shown.run_id, shown.tabs, *shown.outputs, shown.history], **quiet)
+    shown.timer.tick(shown.look, [shown.run_id, shown.stamp], shown.outputs, **quiet)
+    shown.history.input(open_chosen, shown.history, [shown.run_id, shown.tabs, *shown.outputs], **quiet)
+    shown.tabs.select(shown.list, shown.run_id, shown.history, **quiet)
+    shown.stop.click(stop, shown.run_id, shown.outputs, **quiet)
+    shown.resume.click(resume, shown.run_id, shown.outputs, **quiet)
