@@ -42,16 +42,14 @@ def run(
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
     """Run a job: from the part to a verified, exported design."""
-    from jobs.launch import new_folder
-    from jobs.spec import dump_job, load_job
+    from jobs.launch import adopt, new_folder
+    from jobs.spec import load_job
     from jobs.store import Run
 
     def work() -> int:
         job = load_job(file, overrides or [])
-        _check_source(job)
         folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
-        dump_job(job, folder.config)
-        return _watch(job, folder, resume=False)
+        return _watch(adopt(job, folder), folder, resume=False)
 
     _exit(work)
 
@@ -111,13 +109,6 @@ def web_page(port: Annotated[int, typer.Option(help="On 127.0.0.1.")] = 7860) ->
 
     # Not a static import: the command line stands below the page in the house and only starts it.
     sys.exit(import_module("ui.serve").main(["--port", str(port)]))
-
-
-def _check_source(job: "StructureJob") -> None:
-    from jobs.errors import JobError
-
-    if job.body is not None and not job.body.file.is_file():
-        raise JobError(f"body.file: {job.body.file} does not exist: check the path (it is relative to the job file)")
 
 
 def _watch(job: "StructureJob", folder: "Run", *, resume: bool) -> int:

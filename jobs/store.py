@@ -1,6 +1,7 @@
 """The run folder: everything that is known about one run, on disk, so that nothing lives only in memory.
 
     config.yaml       the resolved job          progress.jsonl   one line per iteration
+    input/            the files that it names
     status.json       where it is               log.txt          what it said
     env.json          versions, machine         ckpt/            checkpoints, the last two, each with its checksum
     preview.glb       the shape so far          artifacts/       files handed over, the report among them
@@ -67,6 +68,7 @@ class Run:
     checkpoints = property(lambda self: self.folder / "ckpt")
     artifacts = property(lambda self: self.folder / "artifacts")
     config = property(lambda self: self.folder / "config.yaml")
+    inputs = property(lambda self: self.folder / "input")
     log = property(lambda self: self.folder / "log.txt")
     preview = property(lambda self: self.folder / "preview.glb")
 
@@ -183,7 +185,8 @@ class Run:
             "preview.glb",
             "worker.pid",
         ]
-        for path in [self.folder / name for name in own] + [*self.checkpoints.glob("*"), *self.artifacts.glob("*")]:
+        filed = [path for place in (self.inputs, self.checkpoints, self.artifacts) for path in place.glob("*")]
+        for path in [self.folder / name for name in own] + filed:
             path.unlink(missing_ok=True)
 
 

@@ -78,7 +78,7 @@ def _along(source: Field, out: Field, step: float, sign: float, threads: int) ->
         run_blocks(lambda a, b: _columns(source, out, h2, sign, a, b), groups, source.size, threads)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _rows(source, out, h2, sign, start, stop):
     n = source.shape[1]
     f, u, slope = np.empty(n), np.empty(n), np.empty(n + 1)
@@ -89,7 +89,7 @@ def _rows(source, out, h2, sign, start, stop):
         _line(f, n, h2, u, slope, hull, count, out[r])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _columns(source, out, h2, sign, start, stop):
     n, inner = source.shape[1], source.shape[2]
     groups = -(-inner // LINES)
@@ -110,7 +110,7 @@ def _columns(source, out, h2, sign, start, stop):
                 out[o, i, first + c] = result[c, i]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _line(f, n, h2, u, slope, hull, count, out):
     """out[j] = min_i h2/2 (i - j)^2 - f[i]. Unsigned indices spare the test for negative ones.
 

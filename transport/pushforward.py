@@ -87,7 +87,7 @@ def _cuts(mu: Field, strips: int) -> NDArray[np.int64]:
     return cuts
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _corners2(f, i, scale0, scale1, x, y):
     """Row i of the corner map, in cells: x[j], y[j], j = 0..n_2."""
     n0, n1 = f.shape
@@ -104,13 +104,13 @@ def _corners2(f, i, scale0, scale1, x, y):
     y[0], y[n1] = 0.0, float(n1)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _pieces(length):
     """Into how many pieces an edge is cut whose image is `length` cells long."""
     return min(max(int(np.ceil(length - 1e-9)), 1), MOST_PIECES)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _share(centre, width, n):
     """A box of this width (at most one cell) around `centre`: the cell where it begins, and its share of the box."""
     width = min(width, 1.0)
@@ -122,7 +122,7 @@ def _share(centre, width, n):
     return cell, inside / width
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _push2(f, mu, steps, out, start, stop):
     n0, n1 = f.shape
     one = uint64(1)
@@ -169,7 +169,7 @@ def _push2(f, mu, steps, out, start, stop):
     return 0.5 * (cost0 * steps[0] ** 2 + cost1 * steps[1] ** 2)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _corners3(f, i, scale, where):
     """Layer i of the corner map, in cells: where[j, k, :], j = 0..n_2, k = 0..n_3."""
     n0, n1, n2 = f.shape
@@ -188,7 +188,7 @@ def _corners3(f, i, scale, where):
             where[j, k, 2] = 0 if k == 0 else (n2 if k == n2 else min(max(z2, 0.0), float(n2)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _push3(f, mu, steps, out, start, stop):
     n0, n1, n2 = f.shape
     scale = 1 / steps**2
@@ -207,7 +207,7 @@ def _push3(f, mu, steps, out, start, stop):
     return 0.5 * (cost[0] * steps[0] ** 2 + cost[1] * steps[1] ** 2 + cost[2] * steps[2] ** 2)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _trilinear(lower, upper, j, k, t):
     """Coefficients of 1, r, s, q, rs, rq, sq, rsq of the image of a cell, r, s, q in [0, 1]."""
     for c in range(3):
@@ -218,7 +218,7 @@ def _trilinear(lower, upper, j, k, t):
         t[7, c] = xyz - xy - xz - yz + x + y + z - o
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _longest(t, along, first, second):
     """Longest component of the four edges along one axis; `first` and `second` are its mixed coefficients."""
     longest = 0.0
@@ -229,7 +229,7 @@ def _longest(t, along, first, second):
     return longest
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _lay_down3(t, mass, i, j, k, out, cost):
     n0, n1, n2 = out.shape
     k0, k1, k2 = _pieces(_longest(t, 1, 4, 5)), _pieces(_longest(t, 2, 4, 6)), _pieces(_longest(t, 3, 5, 6))

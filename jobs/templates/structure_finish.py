@@ -35,6 +35,8 @@ def finish(job: StructureJob, run: Run, observer: Observer, part: "Part | None",
     referee = _referee(job, observer, part, result, formed)
     again = _reanalysis(job, run, observer, part, result, formed, notes)
     observer.phase("report", "drawing and writing the report")
+    if again is not None:
+        files.append(_stress_file(run, again))
     summary = _summary(job, part, result, formed) | {
         "exports": files,
         "referee": referee,
@@ -184,8 +186,14 @@ def _reanalysis(
         # The part stands, and so does the referee's verdict; that the second opinion is missing must be seen.
         notes.append(f"no re-analysis: {error}")
         return None
-    look.save(run.artifacts / "reanalysis.vtu")
     return look
+
+
+def _stress_file(run: Run, again: "Reanalysis") -> dict[str, Any]:
+    """Mesh, stress and displacements of the re-analysis, for ParaView."""
+    path = again.save(run.artifacts / "reanalysis.vtu")
+    volume = float(again.mesh.volumes.sum())
+    return {"path": _relative(run, path), "kind": "vtu", "watertight": None, "components": None, "volume_mm3": volume}
 
 
 def _pictures(run: Run, part: "Part | None", formed: FormedBody, again: "Reanalysis | None") -> list[str]:

@@ -9,9 +9,24 @@ Andreassen et al. 2011, whose reference values this reproduces).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from optim.arrays import Array, Host, namespace
+from optim.design.kkt import report
+from optim.design.mma import reject
+from optim.errors import MethodError
+from optim.prepared import Evaluation, Prepared, need_finite_bounds, need_inequalities, prepare
+from optim.problem import Problem
+from optim.result import Info
+
+
+@dataclass(frozen=True)
+class State:
+    """x : (n,); now : its evaluation; lam : (1,); rejections running."""
+
+    x: Array
+    now: Evaluation
+    lam: Host
+    rejected: int = 0
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,43 @@ class OptimalityCriteria:
     bracket: tuple[float, float] = (0.0, 1e9)
     tolerance: float = 1e-3
 
-    def update(self, x: Array, dc: Array, dv: Array, target: float, lower: float = 0.0, upper: float = 1.0) -> Array:
+    def init(self, problem: Problem | Prepared, x0: Array) -> State:
+        problem = prepare(problem, x0)
+        need_finite_bounds(problem, "OptimalityCriteria")
+        need_inequalities(problem, "OptimalityCriteria")
+        if problem.m != 1:
+            raise MethodError(f"OptimalityCriteria takes exactly one constraint, not {problem.m}: use MMA")
+        now = problem.first_look(x0)
+        assert now.J is not None
+        if not float(now.J.min()) > 0:
+            raise MethodError("OptimalityCriteria needs a constraint that rises with every variable: use MMA")
+        return State(x0, now, np.zeros(1))
+
+    def step(self, problem: Problem | Prepared, state: State) -> tuple[State, Info]:
+        problem = prepare(problem, state.x)
+        assert state.now.J is not None
+        dv = state.now.J[0]
+        target = problem.xp.dot(dv, state.x) - float(state.now.c[0])
+        shorter = 0.5**state.rejected
+        x, multiplier = self._update(
+            state.x, state.now.df, dv, target, problem.lower, problem.upper, self.move * shorter
+        )
+        now = problem.look(x)
+        if wrong := problem.finite(now):
+            return reject(problem, state, f"{wrong} at the proposed point; the next step is half as long", {})
+        change = problem.xp.largest(x - state.x)
+        lam = np.array([multiplier])
+        return State(x, now, lam), report(problem, x, now, lam, change)
+
+    def update(
+        self,
+        x: Array,
+        dc: Array,
+        dv: Array,
+        target: float,
+        lower: Array | float = 0.0,
+        upper: Array | float = 1.0,
+    ) -> Array:
         """One step.
 
         Args:
@@ -42,16 +93,22 @@ class OptimalityCriteria:
         Returns:
             (n,) new variables.
         """
-        floor, ceiling = np.maximum(lower, x - self.move), np.minimum(upper, x + self.move)
-        ratio = np.maximum(0.0, -dc) / dv
+        return self._update(x, dc, dv, target, lower, upper, self.move)[0]
+
+    def _update(
+        self, x: Array, dc: Array, dv: Array, target: float, lower: Array | float, upper: Array | float, move: float
+    ) -> tuple[Array, float]:
+        xp = namespace(x)
+        floor, ceiling = xp.maximum(x - move, lower), xp.minimum(x + move, upper)
+        ratio = xp.maximum(-dc, 0.0) / dv
         low, high = self.bracket
-        candidate = x
+        candidate, multiplier = x, high
         # A volume that even the loosest step does not fill needs no multiplier: high then falls towards zero.
         while high > 1e-100 and (high - low) / (low + high) > self.tolerance:
             multiplier = (low + high) / 2
-            candidate = np.clip(x * (ratio / multiplier) ** self.exponent, floor, ceiling)
+            candidate = xp.clip(x * (ratio / multiplier) ** self.exponent, floor, ceiling)
             if dv @ candidate > target:
                 low = multiplier
             else:
                 high = multiplier
-        return candidate
+        return candidate, multiplier

@@ -1,8 +1,8 @@
 """Finite elements on regular pixels and voxels, matrix-free.
 
-    grid = Grid((60, 20))
-    system = System(grid, Elasticity(nu=0.3), fixed)
-    u = system.solve(modulus, forces).u
+grid = Grid((60, 20))
+system = System(grid, Elasticity(nu=0.3), fixed)
+u = system.solve(modulus, forces).u
 """
 
 from pde.grid.errors import GridError, SolverError

@@ -159,6 +159,25 @@ def test_stopped_or_killed_then_resumed_is_the_same_as_undisturbed(job, tmp_path
     assert (one.artifacts / "part.stl").read_bytes() == (other.artifacts / "part.stl").read_bytes()
 
 
+def test_a_run_folder_may_be_moved_and_its_sources_deleted(job, tmp_path):
+    import trimesh
+
+    trimesh.creation.box((4, 10, 4)).apply_translation([2, 4, 12]).export(job.parent / "notch.stl")
+    words = ["keep_out=[{body: notch.stl}]", "optimize.max_iterations=4", "verify.referee=false"]
+    run = Run(tmp_path / "run")
+    process = _spawn("run", job, *words, "voxels.size=0.5", "resources.checkpoint_every=1", "--out", run.folder)
+    _wait_for_iteration(run, 1, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    for name in ("lug.stl", "notch.stl"):
+        (job.parent / name).unlink()
+    moved = Run(run.folder.rename(tmp_path / "elsewhere"))
+    assert sorted(p.name for p in moved.inputs.iterdir()) == ["lug.stl", "notch.stl"]
+    answer = formgrad("resume", moved.folder)
+    assert answer.exit_code == 0, answer.output
+    assert moved.result()["iterations"] == 4
+
+
 def test_a_finished_run_and_no_run_cannot_be_resumed(tmp_path):
     assert "holds no run" in formgrad("resume", tmp_path).stderr
 
