@@ -40,7 +40,7 @@ format: setup
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .
 
 bench: setup  ## every benchmark against its peer
-	@for name in $$($(BIN)/python -m benchmarks --list); do $(BIN)/python -m benchmarks $$name; done
+	@for name in $$($(BIN)/python -m benchmarks --list | cut -d" " -f1); do $(BIN)/python -m benchmarks $$name; done
 
 docs: setup  ## the documentation, in site/
 	@$(BIN)/mkdocs build -q --strict

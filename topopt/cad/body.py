@@ -1,4 +1,4 @@
-"""A solid body as the rooms of the house hand it on: a closed triangulated surface in mm, and the faces it is made of."""
+"""A solid body as it is handed from room to room: a closed triangulated surface in mm, and the faces it is made of."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
