@@ -28,9 +28,13 @@ class Strict(BaseModel):
 
 
 class BodySpec(Strict):
-    """The part: a STEP, STL, OBJ or PLY file, relative to the job file. Lengths in `units`, mm if not said."""
+    """The part: a STEP, STL, OBJ or PLY file, relative to the job file. Lengths in `units`, mm if not said.
+
+    name: which body, where the file holds several.
+    """
 
     file: Path
+    name: str | None = None
     units: Literal["mm", "cm", "m", "in"] | None = None
 
 

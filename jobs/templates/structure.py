@@ -131,10 +131,16 @@ class Structure:
         )
 
     def _body(self) -> "Body":
-        from topopt.cad.read import read_body
+        from topopt.cad.read import read_bodies, read_body
 
-        assert self.job.body
-        return read_body(self.job.body.file, self.job.body.units)
+        spec = self.job.body
+        assert spec
+        if spec.name is None:
+            return read_body(spec.file, spec.units)
+        bodies = read_bodies(spec.file, spec.units)
+        if spec.name not in bodies:
+            raise JobError(f"body.name: {spec.file.name} has no body {spec.name!r}; it holds {', '.join(bodies)}")
+        return bodies[spec.name]
 
     def _material(self) -> Material:
         spec = self.job.material

@@ -228,6 +228,14 @@ def test_floating_part(job):
     assert re.search("bodies|float", refused(job))
 
 
+def test_one_of_several_bodies_is_named(job):
+    _lug(island=True).export(job.parent / "lug.stl")
+    assert "it holds lug 1, lug 2" in refused(job, "body.name=lever")
+    words = ["body.name=lug 1", "verify.referee=false", "--out", job.parent / "named"]
+    answer = formgrad("run", job, *words)
+    assert answer.exit_code == 0, answer.output
+
+
 def test_disconnected_load_path(job):
     assert "disconnected load path" in refused(job, "keep_out=[{box: {min: [7, -1, -1], max: [10, 9, 13]}}]")
 

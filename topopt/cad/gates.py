@@ -93,7 +93,7 @@ def refuse(gates: tuple[Gate, ...]) -> None:
     for gate in gates:
         if gate.hard and not gate.passed:
             raise ExportError(
-                f"gate '{gate.name}' failed: {gate.value:.4g} where at most {gate.bound:.4g} is allowed. {gate.catches}"
+                f"gate '{gate.name}' failed ({gate.value:.4g} where at most {gate.bound:.4g} is allowed): {gate.catches}"
             )
 
 
@@ -121,8 +121,8 @@ def _islands(formed: Formed, keep: "Manifold | None") -> tuple[Gate, Gate]:
     told = f"{len(formed.others)} loose pieces ({sizes} mm3) were left out." if formed.others else "Loose pieces."
     connected = Gate(
         "one connected part",
-        max(share / BROKEN, float(held)),
-        1.0,
+        share,
+        BROKEN,
         held == 0 and share <= BROKEN,
         f"{told} The part is not connected: raise the volume, or move supports, loads and keep-in bodies together."
         if formed.others
