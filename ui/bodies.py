@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,13 @@ def body_card(root: Path, body_id: str | None) -> BodyCard | None:
     about = json.loads((folder / "about.json").read_text())
     faces = tuple(NamedFace(**{**face, "faces": tuple(face["faces"])}) for face in about.pop("faces"))
     return BodyCard(**{**about, "size": tuple(about["size"])}, faces=faces)
+
+
+def forget_old(root: Path, days: float = 7) -> None:
+    """Drop uploads that nobody has come back to; runs hold copies of their own."""
+    for folder in (root / ".bodies").glob("*"):
+        if BODY_ID.fullmatch(folder.name) and folder.stat().st_mtime < time.time() - days * 86400:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_body(root: Path, body_id: str | None) -> Path | None:

@@ -173,6 +173,8 @@ def _downloads(run: Run, run_id: str, result: dict[str, Any]) -> list[Download]:
         if path is None or name in _listed(result, "pictures"):
             continue
         label, about = _kind(name).upper(), KINDS.get(_kind(name), "")
+        if name == "reanalysis.vtu":
+            about = "stress on tetrahedra, ParaView"
         if name.endswith(".html"):
             label, about = "Report", "what was asked, found and checked"
         found.append(Download(name, label, about, f"/runs/{run_id}/files/{name}", path.stat().st_size))

@@ -60,10 +60,12 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     from ui import routes, theme
+    from ui.bodies import forget_old
     from ui.structure import page, presets
 
     root = root.resolve()
     root.mkdir(parents=True, exist_ok=True)
+    forget_old(root)
     app = FastAPI(title="Formgrad", docs_url=None, redoc_url=None, openapi_url=None)
     if not open_to_others:
         # A page elsewhere could name this machine by a DNS entry of its own; it is not answered.

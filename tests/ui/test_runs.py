@@ -167,3 +167,18 @@ def test_csv_has_a_line_per_iteration(finished: Run) -> None:
     lines = runs.progress_csv(finished).splitlines()
     assert lines[0].startswith("iteration,compliance,volume") and lines[3].startswith("3,3.33")
     assert len(lines) == 4
+
+
+def test_uploads_are_forgotten_after_a_week(tmp_path):
+    import os
+    import time
+
+    from ui.bodies import forget_old
+
+    old, new = tmp_path / ".bodies" / ("0" * 32), tmp_path / ".bodies" / ("1" * 32)
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "about.json").write_text("{}")
+    os.utime(old, (time.time() - 8 * 86400,) * 2)
+    forget_old(tmp_path)
+    assert not old.exists() and new.exists()
