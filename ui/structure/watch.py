@@ -119,16 +119,9 @@ def results(run: RunView | None) -> str:
 
 
 def remarks(run: RunView) -> list[str]:
-    """What whoever takes the part home should know: notes of the run, and gates of the re-analysis that it failed."""
-    result = run.result or {}
-    gates = (result.get("reanalysis") or {}).get("gates") or []
-    failed = [
-        f"{gate['name']}: {figure(gate['value'], 3)}, bound {figure(gate['bound'], 3)}. {gate['catches']}"
-        for gate in gates
-        if isinstance(gate, dict) and gate.get("passed") is False
-    ]
-    notes = [str(note) for note in result.get("notes") or []]
-    return [text[:1].upper() + text[1:] for text in notes + failed]
+    """What whoever takes the part home should know: warnings of the export's and the re-analysis's gates among it."""
+    notes = [str(note) for note in (run.result or {}).get("notes") or []]
+    return [text[:1].upper() + text[1:] for text in notes]
 
 
 def _table(run: RunView) -> str:
