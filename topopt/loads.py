@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pde.grid import islands
 from pde.grid.grid import Grid
 from topopt.cad.closest import TriangleTree
 from topopt.cad.patch import Patch
@@ -193,10 +194,7 @@ def _touching(grid: Grid, fraction: Field) -> Mask:
     fraction = np.asarray(fraction, float)
     if grid.dim != 3 or fraction.shape != grid.shape:
         raise DesignError(f"loads need a three-dimensional grid and fractions of its shape {grid.shape}")
-    touched = np.zeros(grid.node_shape, bool)
-    for corner in grid.corner_offsets:
-        touched[tuple(slice(o, o + n) for o, n in zip(corner, grid.shape, strict=True))] |= fraction > 0
-    return touched
+    return islands.corners(fraction > 0)
 
 
 def _near(grid: Grid, touched: Mask, patch: Patch, boundaries: dict[int, TriangleTree]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from pde.grid import Conduction, Elasticity, Grid
+from pde.grid.islands import corners
 from topopt.errors import DesignError
 
 Field = NDArray[np.float64]
@@ -124,7 +125,7 @@ def _check_numbers(problem: Problem) -> None:
 
 
 def _check_supports(problem: Problem) -> None:
-    held = problem.fixed & _touching(problem.filled > 0)[..., None]
+    held = problem.fixed & corners(problem.filled > 0)[..., None]
     if not held.any():
         raise DesignError("no support: nothing holds the body; add at least one entry under supports")
     if isinstance(problem.physics, Conduction):
@@ -141,7 +142,7 @@ def _check_loads(problem: Problem) -> None:
     loaded = np.abs(problem.forces).max(axis=(0, -1)) > 0
     if not loaded.any() and problem.weight_forces is None:
         raise DesignError("no load: nothing pulls on the body; add a force, pressure, moment or gravity under loads")
-    if (loaded & ~_touching(problem.filled > 0)).any():
+    if (loaded & ~corners(problem.filled > 0)).any():
         raise DesignError("a load acts on nothing: some loaded nodes touch no material; move the load onto the body")
     for number, case in enumerate(problem.forces):
         own_weight = problem.weight_forces is not None and np.abs(problem.weight_forces[number]).any()
@@ -152,7 +153,7 @@ def _check_loads(problem: Problem) -> None:
 def _check_load_paths(problem: Problem) -> None:
     labels, count = cast(tuple[Mask, int], ndimage.label(problem.filled > 0))
     for piece in range(1, count + 1):
-        nodes = _touching(labels == piece)
+        nodes = corners(labels == piece)
         if problem.fixed[nodes].any():
             continue
         if np.abs(problem.forces[:, nodes]).any():
@@ -164,14 +165,6 @@ def _check_load_paths(problem: Problem) -> None:
             f"floating part: a piece of {int((labels == piece).sum())} voxels touches neither support nor load; "
             "remove it from the body, or connect it"
         )
-
-
-def _touching(elements: Mask) -> Mask:
-    """Nodes that touch one of the elements. (*shape,) -> (*node_shape,)"""
-    nodes = np.zeros(tuple(n + 1 for n in elements.shape), bool)
-    for corner in np.ndindex(*(2,) * elements.ndim):
-        nodes[tuple(slice(c, c + n) for c, n in zip(corner, elements.shape, strict=True))] |= elements
-    return nodes
 
 
 def _free_rigid_motions(grid: Grid, held: Mask) -> int:

@@ -93,7 +93,8 @@ def refuse(gates: tuple[Gate, ...]) -> None:
     for gate in gates:
         if gate.hard and not gate.passed:
             raise ExportError(
-                f"gate '{gate.name}' failed ({gate.value:.4g} where at most {gate.bound:.4g} is allowed): {gate.catches}"
+                f"gate '{gate.name}' failed ({gate.value:.4g} where {gate.bound:.4g} is the most allowed): "
+                f"{gate.catches}"
             )
 
 
