@@ -46,6 +46,11 @@ def run(
     from jobs.spec import load_job
     from jobs.store import Run
 
+    if _of_barycenter(file):
+        from jobs.templates.barycenter_command import run_barycenter_file
+
+        raise typer.Exit(run_barycenter_file(file, out, overwrite))
+
     def work() -> int:
         job = load_job(file, overrides or [])
         folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
@@ -57,6 +62,10 @@ def run(
 @app.command()
 def resume(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Continue a run that was stopped or killed; it reaches the same bits as an uninterrupted one."""
+    if _of_barycenter(folder / "config.yaml"):
+        from jobs.templates.barycenter_command import resume_barycenter
+
+        raise typer.Exit(resume_barycenter(folder))
 
     def work() -> int:
         from jobs.runner import open_run
@@ -87,6 +96,28 @@ def show(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
 
 
 @app.command()
+def barycenter(
+    inputs: Annotated[list[Path], typer.Argument(help="PNG, TIFF, NPY, VTI, STL files, or finished run folders.")],
+    weights: Annotated[str | None, typer.Option(help="As many numbers as inputs, e.g. 1,2,1. Default: equal.")] = None,
+    size: Annotated[int | None, typer.Option(help="Cells along the longest side. Default: as the inputs.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder. Default: runs/NAME-DATE.")] = None,
+    resize: Annotated[bool, typer.Option(help="Allow inputs of different sizes.")] = False,
+    invert: Annotated[bool, typer.Option(help="Dark is mass.")] = False,
+    padding: Annotated[float, typer.Option(help="Empty border, as a part of the longest side.")] = 0.0,
+    floor: Annotated[float, typer.Option(help="Uniform mass that is added, as a part of the whole.")] = 0.0,
+    method: Annotated[str, typer.Option(help="accelerated, or wdha or sga as published.")] = "accelerated",
+    volume_fraction: Annotated[float | None, typer.Option(help="Also a black-and-white design of this volume.")] = None,
+    threads: Annotated[int, typer.Option(help="0 means all.")] = 0,
+    overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
+) -> None:
+    """Find the Wasserstein barycenter of pictures, volumes or designs, with a certificate."""
+    from jobs.templates.barycenter_command import barycenter_command
+
+    options = {key: value for key, value in locals().items() if key not in ("out", "overwrite", "barycenter_command")}
+    raise typer.Exit(barycenter_command(options, out, overwrite))
+
+
+@app.command()
 def materials() -> None:
     """List the materials of the catalogue, with their sources."""
     from jobs.screen import print_materials
@@ -109,6 +140,15 @@ def web_page(port: Annotated[int, typer.Option(help="On 127.0.0.1.")] = 7860) ->
 
     # Not a static import: the command line stands below the page in the house and only starts it.
     sys.exit(import_module("ui.serve").main(["--port", str(port)]))
+
+
+def _of_barycenter(file: Path) -> bool:
+    """Whether a job file says `job: barycenter`. Whatever else is wrong with it, its own reader will say."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return any(line.split("#")[0].replace(" ", "") == "job:barycenter" for line in lines)
 
 
 def _watch(job: "StructureJob", folder: "Run", *, resume: bool) -> int:

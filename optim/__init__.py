@@ -1,12 +1,12 @@
 """Optimizers. They know no physics, no files and no screen.
 
-    import optim
-    result = optim.minimize(fn, x0, bounds=(0, 1))
+import optim
+result = optim.minimize(fn, x0, bounds=(0, 1))
 """
 
 from optim.checkpoint import pack, unpack
 from optim.errors import OptimError
-from optim.functions import constraint, smooth
+from optim.functions import Linear, constraint, smooth
 from optim.minimize import minimize, start
 from optim.problem import Problem
 from optim.result import Info, Result, Snapshot, Stop
@@ -16,6 +16,7 @@ __all__ = [
     "Euclidean",
     "Hilbert",
     "Info",
+    "Linear",
     "OptimError",
     "Problem",
     "Result",

@@ -1,7 +1,7 @@
 """A run as named arrays, and back, bit for bit: what `numpy.savez` can write without pickle.
 
-    np.savez(path, **optim.pack(result.state))
-    snapshot = optim.unpack(dict(np.load(path)), optim.start(problem, x0, method))
+np.savez(path, **optim.pack(result.state))
+snapshot = optim.unpack(dict(np.load(path)), optim.start(problem, x0, method))
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ def unpack(data: Mapping[str, NDArray[Any]], like: Snapshot) -> Snapshot:
     try:
         outline = json.loads(str(data[OUTLINE]))
         snapshot = _rebuilt(outline, data, like, like.x)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptimError("this checkpoint belongs to another method or was damaged: start afresh") from error
     if snapshot.x.shape != like.x.shape:
         raise OptimError(f"this checkpoint has {snapshot.x.shape[0]} variables, the problem has {like.x.shape[0]}")

@@ -1,6 +1,5 @@
 """A function written with torch, JAX or NumPy, as an objective or a constraint with its derivatives."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -152,6 +151,28 @@ class FunctionConstraint:
         return self._compiled[what]
 
 
+@dataclass(frozen=True)
+class Linear:
+    """rows @ x <= limits (kind "ineq") or = limits ("eq"). rows : (m, n) like x; limits : (m,)."""
+
+    rows: Array
+    limits: Array
+    kind: Kind = "ineq"
+
+    @property
+    def m(self) -> int:
+        return self.rows.shape[0]
+
+    def value(self, x: Array) -> Array:
+        return self.rows @ x - self.limits
+
+    def jac(self, x: Array) -> Array:
+        return self.rows
+
+    def hvp(self, x: Array, v: Array, weights: Array) -> Array:
+        return 0 * v
+
+
 def smooth(
     fn: Callable[[Array], Any],
     grad: Callable[[Array], Array] | None = None,
@@ -182,10 +203,6 @@ def constraint(
     return FunctionConstraint(fn, kind, m, jac, jit)
 
 
-def name_of(fn: Any) -> str:
-    return fn.__name__ if inspect.isfunction(fn) else type(fn).__name__
-
-
 def _scalar(value: Any) -> Any:
     shape = tuple(getattr(value, "shape", ()))
     if shape not in ((), (1,)):
@@ -200,7 +217,7 @@ def _torch_value_grad(fn: Callable[[Array], Any], x: Array) -> tuple[float, Arra
         leaf = x.detach().requires_grad_()
         f = _scalar(fn(leaf))
         g = torch.autograd.grad(f, leaf, allow_unused=True)[0] if f.requires_grad else None
-    return float(f), torch.zeros_like(x) if g is None else g
+    return float(f.detach()), torch.zeros_like(x) if g is None else g
 
 
 def _torch_hvp(fn: Callable[[Array], Any], x: Array, v: Array) -> Array:

@@ -64,9 +64,9 @@ def minimize(
     stop = _within_precision(stop or Stop(), x0)
     began, callbacks = time.perf_counter(), tuple(callbacks)
     scale = getattr(method, "scaled", False) if scale is None else scale
-    now, verdict = _begin(problem, x0, method, resume, scale)
-    ready = now[0]
-    snapshot = now[1]
+    ready, snapshot, verdict = _begin(problem, x0, method, resume, scale)
+    if snapshot.history:
+        verdict = _verdict(stop, snapshot, 0.0)
     while verdict is None:
         state, info = method.step(ready, snapshot.state)
         counts = cast(tuple[int, int, int], tuple(ready.counts)) if isinstance(ready, Prepared) else (0, 0, 0)
@@ -83,15 +83,13 @@ def minimize(
             verdict = "user_stop", "stopped by a callback"
     status, message = verdict
     f = snapshot.history[-1].f if snapshot.history else _objective(snapshot)
-    return Result(
-        snapshot.state.x, f, snapshot.multipliers, status, message, as_arrays(snapshot.history), snapshot
-    )
+    return Result(snapshot.state.x, f, snapshot.multipliers, status, message, as_arrays(snapshot.history), snapshot)
 
 
 def start(problem: Problem, x0: Array, method: Method, scale: bool | None = None) -> Snapshot:
     """The snapshot before the first step, for instance as the pattern that `optim.unpack` fills."""
     scale = getattr(method, "scaled", False) if scale is None else scale
-    return _begin(problem, x0, method, None, scale)[0][1]
+    return _begin(problem, x0, method, None, scale)[1]
 
 
 def _stated(problem: Any, bounds: tuple[Any, Any] | None, constraints: Iterable[Any]) -> Any:
@@ -126,23 +124,23 @@ def _within_precision(stop: Stop, x0: Array) -> Stop:
 
 def _begin(
     problem: Any, x0: Array, method: Method, resume: Snapshot | None, scale: bool
-) -> tuple[tuple[Any, Snapshot], tuple[Status, str] | None]:
+) -> tuple[Any, Snapshot, tuple[Status, str] | None]:
     if not isinstance(problem, Problem):  # a method that brings its own evaluations
         if resume is not None:
-            return (problem, resume), None
-        return (problem, Snapshot(method.init(problem, x0), 0, (0, 0, 0), np.ones(1))), None
+            return problem, resume, None
+        return problem, Snapshot(method.init(problem, x0), 0, (0, 0, 0), np.ones(1)), None
     if resume is not None:
         ready = prepare(problem, x0, resume.scales)
         ready.counts = list(resume.counts)
-        return (ready, resume), None
+        return ready, resume, None
     ready = prepare(problem, x0)
     x0 = ready.xp.private(x0)
     if scale:
-        ready.scales = first_value_scales(ready, ready.first_look(x0))
-        ready.counts = [0, 0, 0]  # the look is taken again, scaled, and counted then
+        now = ready.first_look(x0)
+        ready.start_from(ready.rescale(now, first_value_scales(ready, now)))
     state = method.init(ready, x0)
     counts = cast(tuple[int, int, int], tuple(ready.counts))
-    return (ready, Snapshot(state, 0, counts, ready.scales)), _flat(ready, state)
+    return ready, Snapshot(state, 0, counts, ready.scales), _flat(ready, state)
 
 
 def _flat(problem: Prepared, state: Any) -> tuple[Status, str] | None:
@@ -177,6 +175,7 @@ def _verdict(stop: Stop, snapshot: Snapshot, seconds: float) -> tuple[Status, st
     info, k = snapshot.history[-1], snapshot.iteration
     feasible = not info.feas > stop.tol_feas
     lacking = f"no feasible point was found: constraints are violated by {info.feas:.3g}; relax them or start elsewhere"
+    lacking += f" ({info.reason})" if info.reason else ""
     if info.verdict == "failed":
         return "failed", info.reason
     if info.verdict == "infeasible" or (info.verdict and not feasible):

@@ -116,14 +116,29 @@ class Prepared:
         Raises:
             StartError: a value is not finite.
         """
+        if self._first is not None:
+            now, self._first = self._first, None
+            return now
         now = self.look(x)
         if wrong := self.finite(now):
             raise StartError(f"x0: {wrong} there; start from a point where everything can be evaluated")
         return now
 
+    def rescale(self, now: Evaluation, scales: Host) -> Evaluation:
+        """Scale from here on by `scales` (1 + m,); -> `now`, which was not scaled, in the new units."""
+        self.scales = np.asarray(scales, float)
+        s, t = float(self.scales[0]), self.scales[1:]
+        J = None if now.J is None else self.xp.like(t, now.J)[:, None] * now.J
+        return Evaluation(s * now.f, s * now.df, t * now.c, J)
+
+    def start_from(self, now: Evaluation) -> None:
+        """The first look was taken already: hand this over instead."""
+        self._first = now
+
     # -- checks -------------------------------------------------------------------------------------------------------
 
     _rows: dict[int, int] = field(default_factory=dict)
+    _first: Evaluation | None = None
 
     def _constraints(self, x: Array, jacobian: bool) -> tuple[list[Host], list[Array]]:
         parts, rows = [], []
@@ -135,7 +150,9 @@ class Prepared:
             c = self.xp.host(c).reshape(-1)
             m = self._rows.setdefault(id(constraint), len(c))
             if len(c) != m or (constraint.m is not None and len(c) != constraint.m):
-                raise ShapeError(f"constraint {number} has {len(c)} values, it promised {constraint.m or m}: return (m,)")
+                raise ShapeError(
+                    f"constraint {number} has {len(c)} values, it promised {constraint.m or m}: return (m,)"
+                )
             if J is not None:
                 self._check(J, (m, self.n), f"Jacobian of constraint {number}")
                 rows.append(J)
@@ -209,7 +226,9 @@ def _bound(bound: Array | float | None, x: Array, xp: Namespace, sign: int) -> A
         raise BoundsError(f"{name} has shape {shape}, x0 has {tuple(x.shape)}: give one number or one per variable")
     if shape == ():
         return xp.full_like(x, float(bound))
-    return xp.like(bound if type(bound) is type(x) else namespace(bound).host(bound) if hasattr(bound, "dtype") else bound, x)
+    return xp.like(
+        bound if type(bound) is type(x) else namespace(bound).host(bound) if hasattr(bound, "dtype") else bound, x
+    )
 
 
 def _check_bounds(x: Array, lower: Array, upper: Array, xp: Namespace) -> None:

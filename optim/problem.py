@@ -60,8 +60,11 @@ class Prox(Protocol):
 class Constraint(Protocol):
     """m conditions g(x) <= 0 (kind "ineq") or h(x) = 0 (kind "eq")."""
 
-    m: int | None
-    kind: Kind
+    @property
+    def m(self) -> int | None: ...
+
+    @property
+    def kind(self) -> Kind: ...
 
     def value(self, x: Array) -> Array:
         """(m,)"""

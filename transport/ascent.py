@@ -8,8 +8,8 @@ The derivative of D in f_i is -w_i R_i, with R_i = (id - grad f_i^c)_# mu_i. One
     y_i <- y_i^cc,  y_i <- y_i - sum_k w_k y_k         convexify and recentre: D does not fall, see below
     f_i  = y_i + s (-Laplace)^-1 (m - R_i(y)),  m = sum_k w_k R_k       ascent in H^1 (Kim, Zhou, Zhu and Chen 2025)
 
-with a restart of the momentum and a shorter step whenever D falls (O'Donoghue and Candes 2015). Why the second line is free:
-f^cc >= f, so the recentring subtracts something not negative, f_i' <= f_i^cc, and f_i'^c >= f_i^ccc = f_i^c.
+with a restart of the momentum and a shorter step whenever D falls (O'Donoghue and Candes 2015). Why the second line is
+free: f^cc >= f, so the recentring subtracts something not negative, f_i' <= f_i^cc, and f_i'^c >= f_i^ccc = f_i^c.
 
 Levels double the grid; a potential of the coarse level is feasible and almost optimal on the next.
 """
@@ -34,7 +34,7 @@ from transport.sweeps import climb, extrapolate, mean_and_differences, means_of_
 
 Field = NDArray[np.float64]
 
-FINEST_FIRST = (10, 14, 20, 30, 40, 60)
+FINEST_FIRST = (10, 16, 30, 60, 100)
 """Iterations at most per level, finest level first; all coarser ones take the last number."""
 
 
@@ -44,13 +44,13 @@ class Settings:
 
     Args:
         iterations: at most, per level, finest first; coarser levels than given take the last number.
-        step: s = step * factor / max density. Stable for 0.5 to 3 on a start without potentials.
+        step: s = step * factor / max density. 0.5 to 5 work; it shrinks by itself.
         tolerance: a level ends when D gained less than this part of its shape part over ten iterations.
         coarsest: cells along the longest axis of the first level, about.
     """
 
     iterations: tuple[int, ...] = FINEST_FIRST
-    step: float = 1.5
+    step: float = 3.0
     tolerance: float = 1e-6
     coarsest: int = 32
 
@@ -96,7 +96,9 @@ class State:
 
     def save(self, path: Path) -> None:
         """Write as .npz, whole or not at all."""
-        rows = np.array([(*_padded(r.shape), r.iteration, r.dual, r.residual, r.step, r.restarted) for r in self.history])
+        rows = np.array(
+            [(*_padded(r.shape), r.iteration, r.dual, r.residual, r.step, r.restarted) for r in self.history]
+        )
         numbers = np.array([self.best_dual, self.last_dual, self.t, self.factor])
         part = path.with_name(path.name + ".part")
         with part.open("wb") as file:
@@ -166,7 +168,7 @@ class Ascent:
         self.levels = tuple(self._level(mu, d, mask, len(domains) - 1 - k) for k, d in enumerate(domains))
 
     def start(self, potentials: Field | None = None) -> State:
-        """The first state: from nothing, or from the potentials of a similar problem (made feasible by the first step)."""
+        """The first state: from nothing, or from potentials of a similar problem, which one step makes feasible."""
         level = 0
         if potentials is not None:
             if potentials.shape != self.levels[-1].mu.shape:
@@ -211,14 +213,16 @@ class Ascent:
         state.previous, state.f = state.f, scratch
         if dual > state.best_dual:
             state.best, y, state.best_dual = y, state.best, dual
-        row = Row(
-            state.iteration + 1, lv.domain.shape, dual, float(self.weights @ energies), step, restarted
-        )
-        state = replace(
-            state, inner=state.inner + 1, last_dual=dual, t=t, history=(*state.history, row), spare=y
-        )
+        row = Row(state.iteration + 1, lv.domain.shape, dual, float(self.weights @ energies), step, restarted)
+        state = replace(state, inner=state.inner + 1, last_dual=dual, t=t, history=(*state.history, row), spare=y)
         last = state.level == len(self.levels) - 1
         return replace(state, done=last and (state.inner == lv.iterations or self._settled(state)))
+
+    def potentials(self, state: State) -> Field:
+        """The best potentials so far, on the finest grid, feasible. (m, n_1, ..., n_d)"""
+        f = interpolate(state.best, self.levels[-1].domain)
+        recentre(f, self.weights, self.threads)
+        return f
 
     def images(self, potentials: Field) -> tuple[Field, Field, Field, float]:
         """From feasible potentials of the finest level: f_i^c, R_i, the costs of the plans, and the dual value."""
@@ -229,6 +233,22 @@ class Ascent:
             lv.mask.gather(images)
         dual = float(self.weights @ means_of_products(conjugate, lv.mu, self.threads))
         return conjugate, images, costs, dual
+
+    def residual(self, images: Field, density: Field) -> float:
+        """sum_i w_i |R_i - density|^2_{H^-1}, both on the finest grid."""
+        energies = inverse_laplacian(density - images, self.levels[-1].domain, threads=self.threads)[1]
+        return float(self.weights @ energies)
+
+    def load(self, path: Path) -> State:
+        """A state that `State.save` wrote.
+
+        Raises:
+            TransportError: not a checkpoint, or one of another problem.
+        """
+        state = State.load(path)
+        if state.level >= len(self.levels) or state.f.shape != self.levels[state.level].mu.shape:
+            raise TransportError(f"{path} belongs to measures of another number or shape")
+        return state
 
     # -- parts of a step ----------------------------------------------------------------------------------------------
 
@@ -251,15 +271,15 @@ class Ascent:
         if state.inner <= 10:
             return False
         shape_part = max(state.best_dual - lv.centroid_value, 1e-9 * sum(a * a for a in lv.domain.lengths))
-        past = max(row.dual for row in state.history[: -10][-(state.inner - 10) :])
+        past = max(row.dual for row in state.history[:-10][-(state.inner - 10) :])
         return state.best_dual - past <= self.settings.tolerance * shape_part
 
     def _refined(self, state: State) -> State:
         lv = self.levels[state.level + 1]
         f = interpolate(state.best, lv.domain)
-        return State(
-            state.level + 1, 0, f, f.copy(), f.copy(), factor=min(1.0, state.factor), history=state.history
-        )
+        # A step that had to shrink on this grid is too long on the next one too, but less so: the densities are new.
+        factor = math.sqrt(state.factor)
+        return State(state.level + 1, 0, f, f.copy(), f.copy(), factor=factor, history=state.history)
 
     def _level(self, mu: Field, domain: Domain, mask: NDArray[np.bool_] | None, from_finest: int) -> Level:
         here = mu if domain.shape == mu.shape[1:] else resample(mu, domain)

@@ -50,7 +50,8 @@ def as_stack(measures: Sequence[ArrayLike] | NDArray) -> Field:
     for i, density in enumerate(densities):
         if density.shape != densities[0].shape:
             raise TransportError(
-                f"density {i + 1} has shape {density.shape}, density 1 has {densities[0].shape}: resize them to one shape"
+                f"density {i + 1} has shape {density.shape}, density 1 has {densities[0].shape}: "
+                "resize them to one shape"
             )
     return np.stack(densities)
 

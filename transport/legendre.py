@@ -2,9 +2,9 @@
 
     f^c(y) = min_x  1/2 |x - y|^2 - f(x)          x, y over the cell centres
 
-With u(x) = 1/2 x^2 - f(x) this is 1/2 y^2 - u*(y), u* the convex conjugate (Brenier 1991). The squared distance is a sum
-over axes, so the minimum is taken along one axis after the other (Lucet 1997; Felzenszwalb and Huttenlocher 2012), and
-each line needs one pass for the lower convex hull of u and one for the minimisers, which move only forwards.
+With u(x) = 1/2 x^2 - f(x) this is 1/2 y^2 - u*(y), u* the convex conjugate (Brenier 1991). The squared distance is a
+sum over axes, so the minimum is taken along one axis after the other (Lucet 1997; Felzenszwalb and Huttenlocher 2012),
+and each line needs one pass for the lower convex hull of u and one for the minimisers, which move only forwards.
 
 Being an exact minimum over the grid points, it makes every dual value a rigorous bound for the discrete problem.
 """
@@ -115,8 +115,8 @@ def _line(f, n, h2, u, slope, hull, count, out):
     """out[j] = min_i h2/2 (i - j)^2 - f[i]. Unsigned indices spare the test for negative ones.
 
     hull[k] is the k-th vertex of the lower hull of u, slope[k] the slope of the edge that ends there, in units in which
-    neighbours are 1 apart: vertex k is the minimiser for slope[k] <= j < slope[k+1]. Counting the edges whose slope lies
-    below j gives k without a search.
+    neighbours are 1 apart: vertex k is the minimiser for slope[k] <= j < slope[k+1]. Counting the edges whose slope
+    lies below j gives k without a search.
     """
 
     one, scale = uint64(1), 1.0 / h2

@@ -52,7 +52,7 @@ def _along(a: Field, axis: int, matrix: sp.csr_matrix | None) -> Field:
         return a
     moved = np.moveaxis(a, axis, 0)
     flat = matrix @ np.ascontiguousarray(moved).reshape(moved.shape[0], -1)
-    return np.moveaxis(flat.reshape(matrix.shape[0], *moved.shape[1:]), 0, axis)
+    return np.moveaxis(flat.reshape(-1, *moved.shape[1:]), 0, axis)
 
 
 @lru_cache(maxsize=16)

@@ -43,7 +43,7 @@ class Mask:
             raise TransportError("mask: it allows no cell at all")
         here = resample(allowed[None].astype(float), domain)[0] > 0
         places = distance_transform_edt(~here, sampling=domain.steps, return_distances=False, return_indices=True)
-        nearest = np.ravel_multi_index([p[~here] for p in places], domain.shape)  # type: ignore[union-attr]
+        nearest = np.asarray(np.ravel_multi_index([p[~here] for p in np.asarray(places)], domain.shape), np.int64)
         return cls(~here, nearest, -1e3 * sum(a * a for a in domain.lengths))
 
     def close(self, f: Field) -> None:

@@ -26,7 +26,7 @@ def inverse_laplacian(r: NDArray, domain: Domain, *, threads: int = 1) -> tuple[
         g, same shape and type, each of mean zero, and the squared dual norms |r|^2_{H^-1} = <r, g> / N : (m,) float64.
     """
     axes = tuple(range(1, 1 + domain.dim))
-    spectrum = fft.dctn(r, axes=axes, norm="ortho", workers=threads, overwrite_x=True)
+    spectrum: NDArray = fft.dctn(r, axes=axes, norm="ortho", workers=threads, overwrite_x=True)  # type: ignore[assignment]
     energy = np.empty(len(spectrum))
     inverse = _inverse_eigenvalues(domain, r.dtype == np.float32)
     for i, s in enumerate(spectrum):
@@ -38,9 +38,7 @@ def inverse_laplacian(r: NDArray, domain: Domain, *, threads: int = 1) -> tuple[
 
 @lru_cache(maxsize=4)
 def _inverse_eigenvalues(domain: Domain, single: bool) -> NDArray:
-    axes = [
-        2 * (1 - np.cos(np.pi * np.arange(n) / n)) / h**2 for n, h in zip(domain.shape, domain.steps, strict=True)
-    ]
-    eigenvalues = sum(np.meshgrid(*axes, indexing="ij"))
-    eigenvalues[(0,) * domain.dim] = np.inf  # type: ignore[index]
+    axes = [2 * (1 - np.cos(np.pi * np.arange(n) / n)) / h**2 for n, h in zip(domain.shape, domain.steps, strict=True)]
+    eigenvalues = np.sum(np.meshgrid(*axes, indexing="ij"), axis=0)
+    eigenvalues[(0,) * domain.dim] = np.inf
     return (1 / eigenvalues).astype(np.float32 if single else np.float64)

@@ -1,11 +1,11 @@
 """Moving mass along a gradient map, conservatively.
 
-A potential f moves x to T(x) = x - grad f(x). T is taken at the cell corners, from the 2^d cells that share the corner, and on
-a face of the box the normal component stays on the face. That is the natural constraint of a map of the box to
+A potential f moves x to T(x) = x - grad f(x). T is taken at the cell corners, from the 2^d cells that share the corner,
+and on a face of the box the normal component stays on the face. That is the natural constraint of a map of the box to
 itself, and it makes f = 0 the identity, exactly, up to the border.
 
-Between its corners a cell is mapped (bi/tri)linearly. It is cut into as many pieces as its image is cells long, and each
-piece lays its mass down as a box of the size of its image, shared among the cells that it overlaps. Uniformly
+Between its corners a cell is mapped (bi/tri)linearly. It is cut into as many pieces as its image is cells long, and
+each piece lays its mass down as a box of the size of its image, shared among the cells that it overlaps. Uniformly
 stretched mass thus stays uniform: depositing points instead (Jacobs and Leger 2020) leaves a moire pattern.
 """
 
@@ -190,7 +190,7 @@ def _corners3(f, i, scale, where):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _push3(f, mu, steps, out, start, stop):
-    n0, n1, n2 = f.shape
+    _, n1, n2 = f.shape
     scale = 1 / steps**2
     lower, upper = np.empty((n1 + 1, n2 + 1, 3)), np.empty((n1 + 1, n2 + 1, 3))
     cost = np.zeros(3)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 
 SERIAL_BELOW = 65_536
 """Cells below which waking a second thread costs more than it brings."""
@@ -30,7 +31,7 @@ def run_blocks(work: Callable[[int, int], object], units: int, cells: int, threa
     # More ranges than threads: the machine may be busy, and lines differ in cost.
     count = min(units, 4 * threads)
     cuts = [units * k // count for k in range(count + 1)]
-    for future in [_pool(threads).submit(work, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]:
+    for future in [_pool(threads).submit(work, a, b) for a, b in pairwise(cuts)]:
         future.result()
 
 

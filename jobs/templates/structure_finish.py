@@ -108,29 +108,22 @@ def _relative(run: Run, path: Path) -> str:
     return path.relative_to(run.folder).as_posix()
 
 
-def _holes(part: "Part | None", formed: FormedBody) -> list[dict[str, float]]:
-    """Radius of every hole that is held or loaded, measured on the exported surface."""
+def _holes(part: "Part | None", formed: FormedBody) -> list[dict[str, Any]]:
+    """Radius of every full hole that is held or loaded, measured on the exported surface."""
     from topopt.cad.write import measure_hole_radius
 
-    if part is None:
-        return []
-    rows = []
-    for face in part.body.faces:
-        if face.kind != "cylinder" or not face.hollow or not _used(part, face):
+    cylinders = [c for patch in part.patches for c in patch.cylinders if c.hollow] if part else []
+    rows: list[dict[str, Any]] = []
+    for c in cylinders:
+        at = [round(float(v), 6) for v in c.point]
+        if any(row["at"] == at and row["radius_mm"] == c.radius for row in rows):
             continue
         try:
-            measured = measure_hole_radius(formed.surface, face.point, face.direction, face.radius)
+            measured = measure_hole_radius(formed.surface, c.point, c.direction, c.radius)
         except ExportError:
-            continue  # a fillet, or a hole whose wall the design has mostly left away
-        rows.append({"radius_mm": face.radius, "measured_mm": measured, "at": [round(float(v), 6) for v in face.point]})
+            continue  # a hole whose wall the design has mostly left away
+        rows.append({"radius_mm": c.radius, "measured_mm": measured, "at": at})
     return rows
-
-
-def _used(part: "Part", face: Any) -> bool:
-    import numpy as np
-
-    middles = part.body.surface.corners[face.triangles].mean(axis=1)
-    return any(float(np.max(patch.distance(middles)[0])) < 1e-3 * face.radius + 0.05 for patch in part.patches)
 
 
 def _referee(

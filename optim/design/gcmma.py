@@ -12,7 +12,7 @@ import numpy as np
 
 from optim.arrays import Array, Host
 from optim.design.kkt import report
-from optim.design.mma import MOST_REJECTIONS, MMA, State, _cast, _width, approximation, asymptotes, reject
+from optim.design.mma import AT_ITS_PRICE, MMA, State, in_its_precision, box_width, approximation, asymptotes, reject
 from optim.prepared import Prepared, prepare
 from optim.problem import Problem
 from optim.result import Info
@@ -44,30 +44,29 @@ class GCMMA:
         low, upp = asymptotes(self, problem, state)
         rho, lam = self._first_rho(problem, state), state.lam
         wrong, looks, inner = "", 0, 0
-        for inner in range(self.inner + 1):
+        while True:
             sub = approximation(self, problem, state, low, upp, rho)
             x, lam = sub.solve(lam)
             looks += sub.looks
-            f, c = problem.values(_cast(problem, x))
+            f, c = problem.values(in_its_precision(problem, x))
             excess = np.concatenate([[f], c]) - sub.models(x, state.now.f)
             wrong = "" if np.isfinite(excess).all() else "a value is not finite at the proposed point"
-            if not wrong and (excess <= self.slack).all():
+            if inner == self.inner or (not wrong and (excess <= self.slack).all()):
                 break
+            inner += 1
             grown = np.where(np.isfinite(excess), 1.1 * (rho + excess / max(sub.distance(x), 1e-300)), np.inf)
             rho = np.where(excess > self.slack, np.minimum(grown, 10 * rho), rho) if not wrong else 10 * rho
         extra = {"inner": float(inner), "dual_looks": float(looks)}
-        x = _cast(problem, x)  # pyright: ignore[reportPossiblyUnboundVariable]
+        x = in_its_precision(problem, x)
         now = problem.look(x, seen=True) if not wrong else state.now
         if wrong := wrong or problem.finite(now):
             return reject(problem, state, f"{wrong}; the next step is half as long", extra)
         change = problem.xp.largest(x - state.x)
-        after = State(x, now, lam, state.x, state.before, low, upp, state.steps + 1)
-        return after, report(problem, x, now, lam, change, extra=extra)
+        after = State(x, now, lam, state.x, state.before, low, upp, state.steps + 1, looks=looks)
+        reason = AT_ITS_PRICE if lam.max(initial=0.0) >= 0.99 * self.penalty else ""
+        return after, report(problem, x, now, lam, change, reason=reason, extra=extra)
 
     def _first_rho(self, problem: Prepared, state: State) -> Host:
         """max(1e-6, mean |dg| width / 10) for each function, (1 + m,)."""
-        width, rows = _width(problem), [state.now.df, *(state.now.J if state.now.J is not None else [])]
+        width, rows = box_width(problem), [state.now.df, *(state.now.J if state.now.J is not None else [])]
         return np.array([max(1e-6, 0.1 / problem.n * float((abs(row) * width).sum())) for row in rows])
-
-
-__all__ = ["GCMMA", "MOST_REJECTIONS"]

@@ -1,8 +1,8 @@
 """How far from optimal: one definition for every method (Karush 1939; Kuhn and Tucker 1951).
 
-    r = df + J^T lam.    A bound that is active may hold back r in one direction, so what counts is the natural residual
-    p_j = min(max(r_j, 0), x_j - l_j) - min(max(-r_j, 0), u_j - x_j),
-    measured in the dual norm of the design space; beside it complementarity |lam_i c_i| and feasibility max(0, g), |h|.
+r = df + J^T lam.    A bound that is active may hold back r in one direction, so what counts is the natural residual
+p_j = min(max(r_j, 0), x_j - l_j) - min(max(-r_j, 0), u_j - x_j),
+measured in the dual norm of the design space; beside it complementarity |lam_i c_i| and feasibility max(0, g), |h|.
 """
 
 from typing import Any

@@ -18,11 +18,13 @@ from optim.problem import Problem
 from optim.result import Info
 
 MOST_REJECTIONS = 10
+AT_ITS_PRICE = "a multiplier has reached the price of a violation; if the constraint can be met, raise penalty"
 
 
 @dataclass(frozen=True)
 class State:
-    """x : (n,); now : its evaluation; lam : (m,); the two iterates before; asymptotes; steps; rejections running."""
+    """x : (n,); now : its evaluation; lam : (m,); the two iterates before; asymptotes; steps;
+    rejections running; looks at the last dual."""
 
     x: Array
     now: Evaluation
@@ -33,6 +35,7 @@ class State:
     upp: Array
     steps: int = 0
     rejected: int = 0
+    looks: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,32 +62,33 @@ class MMA:
         problem = prepare(problem, x0)
         need_finite_bounds(problem, "MMA")
         need_inequalities(problem, "MMA")
-        low, upp = x0 - self.asymptote * _width(problem), x0 + self.asymptote * _width(problem)
+        low, upp = x0 - self.asymptote * box_width(problem), x0 + self.asymptote * box_width(problem)
         return State(x0, problem.first_look(x0), np.ones(problem.m), x0, x0, low, upp)
 
     def step(self, problem: Problem | Prepared, state: State) -> tuple[State, Info]:
         problem = prepare(problem, state.x)
-        x, lam, low, upp, looks = self.propose(problem, state)
-        now = problem.look(x)
-        extra = {"dual_looks": float(looks)}
+        proposed = self.propose(problem, state)
+        now = problem.look(proposed.x)
+        extra = {"dual_looks": float(proposed.looks)}
         if wrong := problem.finite(now):
             return reject(problem, state, f"{wrong} at the proposed point; the next step is half as long", extra)
-        change = problem.xp.largest(x - state.x)
-        after = State(x, now, lam, state.x, state.before, low, upp, state.steps + 1)
-        return after, report(problem, x, now, lam, change, extra=extra)
+        change = problem.xp.largest(proposed.x - state.x)
+        reason = AT_ITS_PRICE if proposed.lam.max(initial=0.0) >= 0.99 * self.penalty else ""
+        info = report(problem, proposed.x, now, proposed.lam, change, reason=reason, extra=extra)
+        return replace(proposed, now=now), info
 
-    def propose(self, problem: Prepared, state: State) -> tuple[Array, Host, Array, Array, int]:
-        """The next point, its multipliers, the asymptotes it was found with, and how often the dual was looked at."""
+    def propose(self, problem: Prepared, state: State) -> State:
+        """The next point and what was learnt on the way; `now` is still the evaluation it was found from."""
         low, upp = asymptotes(self, problem, state)
-        rho = np.full(1 + problem.m, self.rho)
-        sub = approximation(self, problem, state, low, upp, rho)
+        sub = approximation(self, problem, state, low, upp, np.full(1 + problem.m, self.rho))
         x, lam = sub.solve(state.lam)
-        return _cast(problem, x), lam, low, upp, sub.looks
+        x = in_its_precision(problem, x)
+        return State(x, state.now, lam, state.x, state.before, low, upp, state.steps + 1, looks=sub.looks)
 
 
 def asymptotes(method: Any, problem: Prepared, state: State) -> tuple[Array, Array]:
     """L and U for the next subproblem, (n,) each."""
-    xp, x, width = problem.xp, state.x, _width(problem)
+    xp, x, width = problem.xp, state.x, box_width(problem)
     if state.steps < 2:
         return x - method.asymptote * width, x + method.asymptote * width
     turn = (x - state.before) * (state.before - state.before_that)
@@ -98,7 +102,7 @@ def asymptotes(method: Any, problem: Prepared, state: State) -> tuple[Array, Arr
 
 def approximation(method: Any, problem: Prepared, state: State, low: Array, upp: Array, rho: Host) -> Subproblem:
     """The subproblem around the iterate, in double precision. rho : (1 + m,)."""
-    xp, x, width = problem.xp, state.x, _width(problem)
+    xp, x, width = problem.xp, state.x, box_width(problem)
     move = method.move * 0.5**state.rejected
     alpha = xp.maximum(xp.maximum(problem.lower, low + 0.1 * (x - low)), x - move * width)
     beta = xp.minimum(xp.minimum(problem.upper, upp - 0.1 * (upp - x)), x + move * width)
@@ -125,12 +129,12 @@ def reject(problem: Prepared, state: Any, reason: str, extra: dict[str, float]) 
     return replace(state, rejected=state.rejected + 1), info
 
 
-def _cast(problem: Prepared, x: Array) -> Array:
+def in_its_precision(problem: Prepared, x: Array) -> Array:
     """Back to the caller's precision, where rounding must not leave the bounds."""
     return x if x.dtype == problem.dtype else problem.inside(problem.xp.like(x, problem.lower))
 
 
-def _width(problem: Prepared) -> Array:
+def box_width(problem: Prepared) -> Array:
     """upper - lower, 1 for variables that are fixed."""
     width = problem.upper - problem.lower
     return problem.xp.where(width > 0, width, problem.xp.ones_like(width))

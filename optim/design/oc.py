@@ -6,7 +6,7 @@ with the multiplier lambda found by bisection so that the volume is met (Bendsoe
 Andreassen et al. 2011, whose reference values this reproduces).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from optim.arrays import Array, Host, namespace
 from optim.design.kkt import report
 from optim.design.mma import reject
 from optim.errors import MethodError
+from optim.functions import Linear
 from optim.prepared import Evaluation, Prepared, need_finite_bounds, need_inequalities, prepare
 from optim.problem import Problem
 from optim.result import Info
@@ -59,19 +60,24 @@ class OptimalityCriteria:
 
     def step(self, problem: Problem | Prepared, state: State) -> tuple[State, Info]:
         problem = prepare(problem, state.x)
-        assert state.now.J is not None
-        dv = state.now.J[0]
-        target = problem.xp.dot(dv, state.x) - float(state.now.c[0])
-        shorter = 0.5**state.rejected
-        x, multiplier = self._update(
-            state.x, state.now.df, dv, target, problem.lower, problem.upper, self.move * shorter
-        )
-        now = problem.look(x)
+        proposed = self.propose(problem, state)
+        now = problem.look(proposed.x)
         if wrong := problem.finite(now):
             return reject(problem, state, f"{wrong} at the proposed point; the next step is half as long", {})
-        change = problem.xp.largest(x - state.x)
-        lam = np.array([multiplier])
-        return State(x, now, lam), report(problem, x, now, lam, change)
+        change = problem.xp.largest(proposed.x - state.x)
+        return replace(proposed, now=now), report(problem, proposed.x, now, proposed.lam, change)
+
+    def propose(self, problem: Prepared, state: State) -> State:
+        """The next point and its multiplier; `now` is still the evaluation it was found from."""
+        assert state.now.J is not None
+        dv, constraint = state.now.J[0], problem.problem.constraints[0]
+        if isinstance(constraint, Linear):
+            target = float(problem.scales[1]) * float(constraint.limits[0])
+        else:
+            target = problem.xp.dot(dv, state.x) - float(state.now.c[0])
+        move = self.move * 0.5**state.rejected
+        x, multiplier = self._update(state.x, state.now.df, dv, target, problem.lower, problem.upper, move)
+        return State(x, state.now, np.array([multiplier]))
 
     def update(
         self,

@@ -98,7 +98,7 @@ class ProjectedLBFGS:
             if good and slope < 0:
                 now = now or problem.look(x, seen=True)
                 if not (wrong := problem.finite(now)):
-                    return (x, now), trial
+                    return (x, now) if state.steps or trial > 1 else self._farther(problem, state, d, t, x, now), trial
                 reason = wrong
             if np.isfinite(value) and value - f - slope > 0:
                 t *= min(0.5, max(0.1, -slope / (2 * (value - f - slope))))
@@ -106,6 +106,22 @@ class ProjectedLBFGS:
                 reason = reason if np.isfinite(value) else "the objective is not a finite number along the direction"
                 t *= 0.1
         return reason, trial  # pyright: ignore[reportPossiblyUnboundVariable]
+
+    def _farther(
+        self, problem: Prepared, state: State, d: Array, t: float, x: Array, now: Evaluation
+    ) -> tuple[Array, Evaluation]:
+        """Without curvature, a step that was accepted at once may be far too short: double it while that pays."""
+        best, value = x, now.f
+        for _ in range(60):
+            t *= 2
+            candidate = problem.inside(state.x + t * d)
+            f, _ = problem.values(candidate)
+            slope = problem.xp.dot(state.now.df, candidate - state.x)
+            if not (f < value and f <= state.now.f + self.decrease * slope):
+                break
+            best, value = candidate, f
+        further = now if best is x else problem.look(best, seen=True)
+        return (x, now) if problem.finite(further) else (best, further)
 
 
 def pressed(problem: Prepared, x: Array, g: Array) -> tuple[Array, Array]:
@@ -117,7 +133,13 @@ def pressed(problem: Prepared, x: Array, g: Array) -> tuple[Array, Array]:
 
 
 def two_loops(
-    xp: Namespace, space: Space, free: Array, g: Array, steps: tuple[Array, ...], changes: tuple[Array, ...], least: float
+    xp: Namespace,
+    space: Space,
+    free: Array,
+    g: Array,
+    steps: tuple[Array, ...],
+    changes: tuple[Array, ...],
+    least: float,
 ) -> Array:
     """Inverse Hessian times g on the free variables (Nocedal 1980). free : (n,) of 0 and 1; g : (n,) a derivative."""
     pairs = []

@@ -15,7 +15,7 @@ MOST_STEPS = 80
 
 
 def solve(
-    g: Host, B: Host, A: Host, r: Host, lower: Host, upper: Host, price: float, tolerance: float = 1e-12
+    g: Host, B: Host, A: Host, r: Host, lower: Host, upper: Host, price: float, tolerance: float = 1e-15
 ) -> tuple[Host, Host]:
     """d (n,) and lam (rows,) in [0, price]. g, lower, upper : (n,); B : (n, n) semidefinite; A : (rows, n); r : (rows,)."""
     width = np.maximum(upper - lower, 1e-13 * (1 + np.abs(lower)))
@@ -27,14 +27,17 @@ def solve(
     lam = np.full(rows, price / 2)
     t = np.maximum(gap_0, 0) + 1.0
     s = r + t - A @ d
+    # Distances to the bounds and to the price, kept beside d and lam so that rounding cannot make them zero.
+    a, b, w = width / 2, width / 2, price - lam
     count = 2 * len(d) + 2 * rows
     for _ in range(MOST_STEPS):
-        a, b, w = d - lower, lower + width - d, price - lam
         rd = B @ d + g + A.T @ lam - low + high
         rp = r - (A @ d - t + s)
         gap = (s @ lam + t @ w + a @ low + b @ high) / count
-        if gap <= tolerance * scale and np.abs(rd).max() <= 1e-10 * scale and np.abs(rp).max(initial=0) <= 1e-11 * (
-            1 + np.abs(r).max(initial=0)
+        if (
+            gap <= tolerance * scale
+            and np.abs(rd).max() <= 1e-12 * scale
+            and np.abs(rp).max(initial=0) <= 1e-11 * (1 + np.abs(r).max(initial=0))
         ):
             break
         weight = s / lam + t / w
@@ -59,7 +62,8 @@ def solve(
                 ahead += (a + length * dd) @ (low + length * dlow) + (b - length * dd) @ (high + length * dhigh)
                 sigma = min(1.0, max(1e-6, (ahead / count / gap) ** 3))
         length = min(1.0, 0.995 * length)  # pyright: ignore[reportPossiblyUnboundVariable]
-        d, s, t = d + length * dd, s + length * ds, t + length * dt  # pyright: ignore[reportPossiblyUnboundVariable]
+        d, a, b = d + length * dd, a + length * dd, b - length * dd  # pyright: ignore[reportPossiblyUnboundVariable]
+        s, t, w = s + length * ds, t + length * dt, w - length * dlam  # pyright: ignore[reportPossiblyUnboundVariable]
         lam, low, high = lam + length * dlam, low + length * dlow, high + length * dhigh  # pyright: ignore[reportPossiblyUnboundVariable]
     return np.clip(d, lower, upper), lam
 

@@ -80,14 +80,16 @@ class SQP:
         length = float(np.abs(d).max())
         extra = {"radius": state.radius, "price": price, "corrected": corrected}
         if now is None or ratio < 0.1:
-            return self._refuse(problem, state, now, lam, price, predicted <= noise, length, extra)
+            return self._refuse(problem, state, (x, now), lam, price, predicted <= noise, length, extra)
         radius = state.radius
         if ratio > 0.75 and length > 0.9 * radius:
             radius = min(2 * radius, self.move)
         elif ratio < 0.25:
             radius = 0.5 * length
         B, learnt = self._learn(problem, state, x, now, lam)
-        after = State(x, now, lam, B, radius, price, learnt)
+        # A price far above the multipliers makes every step hug the constraints; it follows them down (Powell 1978).
+        enough = 2 * float(np.abs(lam).max(initial=0.0)) + 1e-3
+        after = State(x, now, lam, B, radius, max(enough, 0.5 * (price + enough)), learnt)
         change = problem.xp.largest(x - state.x)
         return after, report(problem, x, now, lam, change, extra=extra)
 
@@ -95,13 +97,14 @@ class SQP:
         self,
         problem: Prepared,
         state: State,
-        now: Evaluation | None,
+        tried: tuple[Array, Evaluation | None],
         lam: Host,
         price: float,
         over: bool,
         length: float,
         extra: dict[str, float],
     ) -> tuple[State, Info]:
+        x, now = tried
         reason = "objective and violation do not fall as the model predicts; the move limit is halved"
         reason = reason if now is not None else "a value is not finite at the proposed point; the move limit is halved"
         radius = 0.5 * min(state.radius, length) if length > 0 else 0.5 * state.radius
@@ -112,7 +115,11 @@ class SQP:
         info = report(
             problem, state.x, state.now, lam, 0.0, accepted=False, reason=reason, verdict=verdict, extra=extra
         )
-        return replace(state, radius=radius, price=price, lam=lam), info
+        # What the refused point says about the curvature is as good as from any other.
+        B, learnt = (
+            self._learn(problem, state, x, now, lam) if now is not None and not over else (state.B, state.learnt)
+        )
+        return replace(state, radius=radius, price=price, lam=lam, B=B, learnt=learnt), info
 
     def _priced_step(self, problem: Prepared, state: State) -> tuple[Host, Host, float]:
         """Step, multipliers and a price that is high enough for the violation to fall as far as it can."""
@@ -156,6 +163,9 @@ class SQP:
         y = xp.host(after - (state.now.df + xp.pull(state.now.J, lam, x)))
         sy, B = float(s @ y), state.B
         if float(s @ s) < 1e-28 * (1 + xp.largest(x)) ** 2:
+            return B, state.learnt
+        # A change of the derivative that rounding could have made teaches nothing.
+        if np.linalg.norm(y) <= 1e-8 * np.linalg.norm(xp.host(now.df)):
             return B, state.learnt
         if not state.learnt and sy > 0:
             B = (float(y @ y) / sy) * np.eye(problem.n)

@@ -50,7 +50,9 @@ class TrustRegionNewton:
         problem = prepare(problem, x0)
         need_no_constraints(problem, "TrustRegionNewton")
         if not problem.has_hvp():
-            raise MethodError("TrustRegionNewton needs Hessian actions: give the objective an hvp, or use ProjectedLBFGS")
+            raise MethodError(
+                "TrustRegionNewton needs Hessian actions: give the objective an hvp, or use ProjectedLBFGS"
+            )
         now = problem.first_look(x0)
         return State(x0, now, np.zeros(0), self.radius or self._first_radius(problem, x0, now))
 

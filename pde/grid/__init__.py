@@ -7,7 +7,18 @@ u = system.solve(modulus, forces).u
 
 from pde.grid.errors import GridError, SolverError
 from pde.grid.grid import Grid
-from pde.grid.physics import Conduction, Elasticity, Physics
+from pde.grid.physics import Anisotropic, Conduction, Elasticity, Physics, orthotropic
 from pde.grid.system import Solution, System
 
-__all__ = ["Conduction", "Elasticity", "Grid", "GridError", "Physics", "Solution", "SolverError", "System"]
+__all__ = [
+    "Anisotropic",
+    "Conduction",
+    "Elasticity",
+    "Grid",
+    "GridError",
+    "Physics",
+    "Solution",
+    "SolverError",
+    "System",
+    "orthotropic",
+]

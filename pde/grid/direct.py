@@ -25,15 +25,17 @@ class Direct:
         nodes = system.grid.element_nodes().reshape(system.grid.size, -1)
         self.dofs = (nodes[:, :, None] * dofs + np.arange(dofs)).reshape(system.grid.size, -1)
         self.free = ~system.fixed.ravel()
+        self.springs = None if system.springs is None else np.where(system.fixed, 0.0, system.springs).ravel()
 
     def update(self, modulus: Field) -> None:
         n = self.dofs.shape[1]
         rows, cols = np.repeat(self.dofs, n, axis=1).ravel(), np.tile(self.dofs, n).ravel()
         values = (modulus.ravel()[:, None] * self.element_matrix.ravel()).ravel()
         self.matrix = sp.csc_matrix((values, (rows, cols)), shape=(self.free.size, self.free.size))
-        self.active = np.flatnonzero(self.free & (self.matrix.diagonal() > 0))
+        self.held_by_springs = self.matrix if self.springs is None else self.matrix + sp.diags_array(self.springs)
+        self.active = np.flatnonzero(self.free & (self.held_by_springs.diagonal() > 0))
         self.factor = splu(
-            self.matrix[self.active][:, self.active].tocsc(),
+            sp.csc_matrix(self.held_by_springs)[self.active][:, self.active].tocsc(),
             permc_spec="MMD_AT_PLUS_A",
             options={"SymmetricMode": True},
         )
@@ -42,7 +44,7 @@ class Direct:
         f = force.ravel() * self.free
         u = np.zeros_like(f)
         u[self.active] = self.factor.solve(f[self.active])
-        residual = float(np.linalg.norm((f - self.matrix @ u)[self.free]) / (np.linalg.norm(f) or 1.0))
+        residual = float(np.linalg.norm((f - self.held_by_springs @ u)[self.free]) / (np.linalg.norm(f) or 1.0))
         # A mechanism or a load on nothing leaves a residual that no factorisation can remove.
         if not residual <= max(tol, 1e-6):
             raise SolverError(

@@ -64,17 +64,72 @@ class Elasticity:
         return C
 
     def element_matrix(self, spacing: tuple[float, ...]) -> Matrix:
-        dim = len(spacing)
-        C = self.material_matrix(dim)
-        n = 2**dim * dim
-        K = np.zeros((n + dim * dim, n + dim * dim))
-        for xi, weight in _gauss(dim):
-            B = np.hstack([strain_matrix(shape_gradients(xi, spacing)), strain_matrix(_mode_gradients(xi, spacing))])
-            K += weight * np.prod(spacing) / 2**dim * B.T @ C @ B
-        if self.element == "standard":
-            return _symmetric(K[:n, :n])
-        K_ua, K_aa = K[:n, n:], K[n:, n:]
-        return _symmetric(K[:n, :n] - K_ua @ np.linalg.solve(K_aa, K_ua.T))
+        return _elastic_element(self.material_matrix(len(spacing)), spacing, self.element)
+
+
+@dataclass(frozen=True)
+class Anisotropic:
+    """Linear elasticity with any material matrix; the modulus of an element scales it.
+
+    The fast back-ends need the reflection symmetry of the box. In two dimensions every orthotropic matrix has it if its
+    axes are those of the grid, in three only one whose three shear moduli are equal; anything else is solved directly.
+
+    Args:
+        matrix: stress from engineering strain, 3 x 3 in the order (xx, yy, xy) or 6 x 6 in (xx, yy, zz, yz, xz, xy),
+            nested tuples or an array; symmetric and positive definite.
+        element: see `Elasticity`.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    element: Literal["incompatible", "standard"] = "incompatible"
+
+    def __post_init__(self) -> None:
+        C = np.asarray(self.matrix, float)
+        if C.shape not in ((3, 3), (6, 6)) or not np.isfinite(C).all():
+            raise GridError(f"a material matrix is 3 x 3 or 6 x 6 and finite, not of shape {C.shape}")
+        if not np.allclose(C, C.T, rtol=1e-9, atol=1e-12 * np.abs(C).max()) or np.linalg.eigvalsh(C)[0] <= 0:
+            raise GridError("the material matrix must be symmetric and positive definite: look for a sign or a ratio")
+        if self.element not in ("incompatible", "standard"):
+            raise GridError(f"unknown element {self.element!r}")
+        object.__setattr__(self, "matrix", tuple(map(tuple, ((C + C.T) / 2).tolist())))
+
+    def dofs_per_node(self, dim: int) -> int:
+        return dim
+
+    def material_matrix(self, dim: int) -> Matrix:
+        C = np.array(self.matrix)
+        if len(C) != 3 * (dim - 1):
+            raise GridError(f"a grid with {dim} axes needs a material matrix with {3 * (dim - 1)} rows, not {len(C)}")
+        return C
+
+    def element_matrix(self, spacing: tuple[float, ...]) -> Matrix:
+        return _elastic_element(self.material_matrix(len(spacing)), spacing, self.element)
+
+
+def orthotropic(
+    young: tuple[float, ...], poisson: tuple[float, ...], shear: tuple[float, ...]
+) -> tuple[tuple[float, ...], ...]:
+    """Material matrix of an orthotropic material with its axes along the grid, for `Anisotropic` (plane stress in 2-D).
+
+    Args:
+        young: (Ex, Ey) or (Ex, Ey, Ez).
+        poisson: (nu_xy,) or (nu_yz, nu_xz, nu_xy); nu_ab is the contraction along b under tension along a.
+        shear: (Gxy,) or (Gyz, Gxz, Gxy).
+
+    Raises:
+        GridError: the numbers of the three do not belong together.
+    """
+    dim = len(young)
+    pairs = {2: [(0, 1)], 3: [(1, 2), (0, 2), (0, 1)]}.get(dim)
+    if pairs is None or len(poisson) != len(pairs) or len(shear) != len(pairs):
+        raise GridError("an orthotropic material has 2, 1 and 1 or 3, 3 and 3 Young's moduli, ratios and shear moduli")
+    compliance = np.zeros((dim + len(pairs),) * 2)
+    compliance[range(dim), range(dim)] = 1 / np.asarray(young, float)
+    for row, ((a, b), nu, G) in enumerate(zip(pairs, poisson, shear, strict=True), start=dim):
+        compliance[a, b] = compliance[b, a] = -nu / young[a]
+        compliance[row, row] = 1 / G
+    C = np.linalg.inv(compliance)
+    return tuple(map(tuple, ((C + C.T) / 2).tolist()))
 
 
 @dataclass(frozen=True)
@@ -121,6 +176,19 @@ def strain_matrix(gradients: Matrix) -> Matrix:
 def _mode_gradients(xi: NDArray[np.float64], spacing: tuple[float, ...]) -> Matrix:
     # Mode a is 1 - xi_a^2; on a box its gradient has only the a-th entry, -2 xi_a * (2 / h_a).
     return np.diag(-4.0 * xi / np.asarray(spacing))
+
+
+def _elastic_element(C: Matrix, spacing: tuple[float, ...], element: str) -> Matrix:
+    dim = len(spacing)
+    n = 2**dim * dim
+    K = np.zeros((n + dim * dim, n + dim * dim))
+    for xi, weight in _gauss(dim):
+        B = np.hstack([strain_matrix(shape_gradients(xi, spacing)), strain_matrix(_mode_gradients(xi, spacing))])
+        K += weight * np.prod(spacing) / 2**dim * B.T @ C @ B
+    if element == "standard":
+        return _symmetric(K[:n, :n])
+    K_ua, K_aa = K[:n, n:], K[n:, n:]
+    return _symmetric(K[:n, :n] - K_ua @ np.linalg.solve(K_aa, K_ua.T))
 
 
 def _gauss(dim: int) -> list[tuple[NDArray[np.float64], float]]:

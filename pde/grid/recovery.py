@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pde.grid.grid import Grid
-from pde.grid.physics import Elasticity
+from pde.grid.physics import Anisotropic, Elasticity
 
 Field = NDArray[np.float64]
 SHEARS = {2: ((1, 0),), 3: ((1, 2), (0, 2), (0, 1))}
@@ -37,7 +37,7 @@ def strain_vjp(grid: Grid, dJ_dstrain: Field) -> Field:
     return out
 
 
-def stress(grid: Grid, physics: Elasticity, u: Field, modulus: Field | None = None) -> Field:
+def stress(grid: Grid, physics: Elasticity | Anisotropic, u: Field, modulus: Field | None = None) -> Field:
     """modulus : (*shape,) in MPa scales the stress of a modulus of 1; None leaves it. -> (*shape, 3 or 6)"""
     sigma = strain(grid, u) @ physics.material_matrix(grid.dim)
     return sigma if modulus is None else sigma * modulus[..., None]

@@ -10,7 +10,7 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from pde.grid.errors import GridError
 from pde.grid.grid import Grid
 from pde.grid.physics import Physics
+
+if TYPE_CHECKING:
+    from pde.grid.native.engine import Native
 
 Field = NDArray[np.float64]
 Backend = Literal["auto", "native", "numba", "direct"]
@@ -66,9 +69,10 @@ class System:
         fixed: (*node_shape, dofs) bool, True where the nodal value is held at zero.
         backend: see the module; "auto" picks the fastest that works here.
         threads: of the native back-end; None: every core that this process may use. Answers do not depend on it.
+        springs: (*node_shape, dofs), stiffness of springs to ground, N/mm; see `pde.grid.springs`.
 
     Raises:
-        GridError: `fixed` has the wrong shape or fixes nothing.
+        GridError: `fixed` or `springs` has the wrong shape, or nothing is held.
     """
 
     def __init__(
@@ -78,17 +82,27 @@ class System:
         fixed: NDArray[np.bool_],
         backend: Backend = "auto",
         threads: int | None = None,
+        springs: Field | None = None,
     ) -> None:
         self.grid, self.physics = grid, physics
         self.vector_shape = (*grid.node_shape, physics.dofs_per_node(grid.dim))
         self.fixed = np.asarray(fixed, bool)
         if self.fixed.shape != self.vector_shape:
             raise GridError(f"`fixed` has shape {self.fixed.shape}, this grid needs {self.vector_shape}")
-        if not self.fixed.any():
+        self.springs = None if springs is None else self._checked_springs(springs)
+        if not self.fixed.any() and self.springs is None:
             raise GridError("nothing is held: fix at least one nodal value, or the body floats")
         self.element_matrix = physics.element_matrix(tuple(grid.steps.tolist()))
         self.engine = _engine(self, backend, threads)
         self._modulus: Field | None = None
+
+    def _checked_springs(self, springs: Field) -> Field | None:
+        springs = np.asarray(springs, float)
+        if springs.shape != self.vector_shape:
+            raise GridError(f"`springs` has shape {springs.shape}, this grid needs {self.vector_shape}")
+        if not np.isfinite(springs).all() or (springs < 0).any():
+            raise GridError("springs must have finite stiffnesses that are not negative")
+        return springs if springs.any() else None
 
     def update(self, modulus: Field) -> None:
         """Set the modulus. modulus : (*shape,), non-negative and finite; 0 means that there is no material."""
@@ -107,6 +121,7 @@ class System:
         guess: Field | None = None,
         tol: float = 1e-8,
         max_iterations: int = 500,
+        prescribed: Field | None = None,
     ) -> Solution:
         """Solve for one or several right-hand sides.
 
@@ -114,30 +129,65 @@ class System:
             modulus: (*shape,), or None to keep the modulus of the last `update` or `solve`.
             force: (*node_shape, dofs), or (cases, *node_shape, dofs). Entries at fixed values are ignored.
             guess: warm start, shape of `force`.
-            tol: |f - K u| / |f| to reach.
+            tol: |f - K u| / |f| to reach; with prescribed values f includes the forces that they exert on the rest.
+            prescribed: values that the fixed entries take, (*node_shape, dofs) or one per case; the others are ignored.
+                None: zero.
 
         Raises:
             GridError: a shape is wrong or an entry is not finite.
             SolverError: the tolerance was not reached.
         """
-        if modulus is not None:
+        if modulus is None:
+            modulus = self.modulus
+        else:
             self.update(modulus)
-        if self._modulus is None:
-            raise GridError("give a modulus before the first solve")
         force = np.asarray(force, float)
         cases = force if force.ndim == len(self.vector_shape) + 1 else force[None]
         if cases.shape[1:] != self.vector_shape:
             raise GridError(f"force has shape {force.shape}, this grid needs {self.vector_shape}")
         if not np.isfinite(force).all():
             raise GridError("force must be finite everywhere")
+        if prescribed is not None:
+            return self._solve_lifted(force, guess, tol, max_iterations, prescribed)
         guesses = [None] * len(cases) if guess is None else np.reshape(guess, cases.shape)
         answers = [self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)]
         u = answers[0][0] if force.ndim == len(self.vector_shape) else _stack([answer[0] for answer in answers])
         return Solution(u, sum(a[1] for a in answers), max(a[2] for a in answers))
 
+    def _solve_lifted(
+        self, force: Field, guess: Field | None, tol: float, max_iterations: int, prescribed: Field
+    ) -> Solution:
+        """u = g + u0 with g the prescribed values and zero elsewhere: K u0 = f - K g."""
+        prescribed = np.asarray(prescribed, float)
+        if prescribed.shape not in (self.vector_shape, force.shape):
+            raise GridError(f"`prescribed` has shape {prescribed.shape}, this grid needs {self.vector_shape}")
+        g = np.where(self.fixed, prescribed, 0.0)
+        if not np.isfinite(g).all():
+            raise GridError("prescribed values must be finite")
+        forces = np.stack([self.apply(case) for case in g]) if g.ndim > len(self.vector_shape) else self.apply(g)
+        solution = self.solve(None, force - forces, None if guess is None else guess - g, tol, max_iterations)
+        return Solution(np.where(self.fixed, g, solution.u), solution.iterations, solution.relative_residual)
+
+    @property
+    def modulus(self) -> Field:
+        """Of the last `update` or `solve`, (*shape,)."""
+        if self._modulus is None:
+            raise GridError("give a modulus before the first solve")
+        return self._modulus
+
     def apply(self, u: Field) -> Field:
-        """K(E) u, fixed values treated like any other. u : (*node_shape, dofs) -> same."""
+        """K(E) u, fixed values treated like any other, without springs. u : (*node_shape, dofs) -> same."""
         return self.engine.apply(np.asarray(u, float))
+
+    def reactions(self, u: Field, force: Field) -> Field:
+        """What the supports exert on the body, zero where nothing is fixed. u, force : (*node_shape, dofs) -> same.
+
+        Springs exert -springs * u besides.
+        """
+        internal = self.apply(u)
+        if self.springs is not None:
+            internal = internal + self.springs * u
+        return np.where(self.fixed, internal - force, 0.0)
 
     def energies(self, u: Field) -> Field:
         """u_e^T K_e u_e of every element with unit modulus. u : (*node_shape, dofs) -> (*shape,)."""
@@ -146,14 +196,27 @@ class System:
 
 def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
     from pde.grid.direct import Direct
-    from pde.grid.native.compiler import NoCompilerError
-    from pde.grid.native.engine import Native
 
     if backend not in ("auto", "native", "numba", "direct"):
         raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native', 'numba' or 'direct'")
+    if system.springs is not None:
+        return _sprung(system, backend, threads)
     if backend == "direct" or (backend == "auto" and system.fixed.size <= DIRECT_VALUES[system.grid.dim]):
         return Direct(system)
-    arguments = system.grid.shape, system.vector_shape[-1], system.element_matrix, system.fixed, threads
+    try:
+        return _iterative(system, system.fixed, backend, threads)
+    except GridError as error:
+        if backend == "native":
+            raise
+        LOG.warning("%s (done): slower, and it needs more memory", error)
+        return Direct(system)
+
+
+def _iterative(system: System, held: NDArray[np.bool_], backend: Backend, threads: int | None) -> "Native":
+    from pde.grid.native.compiler import NoCompilerError
+    from pde.grid.native.engine import Native
+
+    arguments = system.grid.shape, system.vector_shape[-1], system.element_matrix, held, threads
     if backend != "numba":
         try:
             return Native(*arguments)
@@ -161,14 +224,30 @@ def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
             if backend == "native":
                 raise GridError(str(error)) from error
             LOG.warning("%s; the portable kernels are used instead, which are about ten times slower", error)
-        except GridError as error:
-            if backend == "native":
-                raise
-            LOG.warning("%s (done): slower, and it needs more memory", error)
-            return Direct(system)
     from pde.grid.native.portable import PortableOperator
 
     return Native(*arguments, operator=PortableOperator)
+
+
+def _sprung(system: System, backend: Backend, threads: int | None) -> Engine:
+    from pde.grid.direct import Direct
+    from pde.grid.springs import Sprung
+
+    assert system.springs is not None
+    if backend == "direct" or (backend == "auto" and system.fixed.size <= DIRECT_VALUES[system.grid.dim]):
+        return Direct(system)
+    diagonal = np.diag(system.element_matrix)[: system.vector_shape[-1]]
+
+    def build(held: NDArray[np.bool_]) -> "Native":
+        return _iterative(system, held, backend, threads)
+
+    try:
+        return Sprung(build, system.springs, system.fixed, diagonal)
+    except GridError as error:
+        if backend == "native":
+            raise
+        LOG.warning("%s (done): slower, and it needs more memory", error)
+        return Direct(system)
 
 
 def _stack(fields: list[Field]) -> Field:

@@ -67,10 +67,20 @@ def test_zero_gradient_with_a_violated_constraint_is_a_question_like_any_other()
 
 
 def test_shapes():
-    refused(r"gradient of the objective has shape \(2,\), this problem needs \(3,\)", optim.smooth(lambda x: (0.0, x[:2])), X0)
+    refused(
+        r"gradient of the objective has shape \(2,\), this problem needs \(3,\)",
+        optim.smooth(lambda x: (0.0, x[:2])),
+        X0,
+    )
     for J, shape in [(np.ones((3, 1)), r"\(3, 1\)"), (np.ones((2, 3)), r"\(2, 3\)")]:
         g = optim.constraint(lambda x, J=J: (np.array([x.sum() - 1]), J))
-        refused(rf"Jacobian of constraint 0 has shape {shape}, this problem needs \(1, 3\)", SQUARE, X0, constraints=[g], bounds=(0, 1))
+        refused(
+            rf"Jacobian of constraint 0 has shape {shape}, this problem needs \(1, 3\)",
+            SQUARE,
+            X0,
+            constraints=[g],
+            bounds=(0, 1),
+        )
     two = optim.constraint(lambda x: (np.zeros(2), np.ones((2, 3))), m=1)
     refused("constraint 0 has 2 values, it promised 1", SQUARE, X0, constraints=[two], bounds=(0, 1))
     refused(r"returned an array of shape \(3,\): return one number", lambda x: x, X0)
@@ -79,7 +89,9 @@ def test_shapes():
 def test_types():
     import torch
 
-    refused("gradient of the objective is float32, but x0 is float64", optim.smooth(lambda x: (1.0, x.astype("f4"))), X0)
+    refused(
+        "gradient of the objective is float32, but x0 is float64", optim.smooth(lambda x: (1.0, x.astype("f4"))), X0
+    )
     g = optim.constraint(lambda x: (np.zeros(1), np.ones((1, 3), "f4")))
     refused("Jacobian of constraint 0 is float32", SQUARE, X0, constraints=[g], bounds=(0, 1))
     mixed = optim.smooth(lambda x: (x * x).sum(), grad=lambda x: np.ones(3))

@@ -31,7 +31,9 @@ def test_objective(name, accuracy):
     assert value == f.value(x) == pytest.approx(float(fn(X)), rel=1e-15)
     assert np.asarray(gradient) == pytest.approx(GRADIENT, abs=10 * accuracy)
     if name == "numpy":
-        f = optim.smooth(fn, grad=lambda x: np.array([3 * x[0] ** 2 * x[1], x[0] ** 3 + 3 * x[1] ** 2 * x[2], x[1] ** 3]) + 4 * x**3)
+        f = optim.smooth(
+            fn, grad=lambda x: np.array([3 * x[0] ** 2 * x[1], x[0] ** 3 + 3 * x[1] ** 2 * x[2], x[1] ** 3]) + 4 * x**3
+        )
     assert np.asarray(f.hvp(x, v)) == pytest.approx(HESSIAN @ V, abs=100 * accuracy)
 
 

@@ -46,7 +46,7 @@ def test_iterates_agree(method, make):
         )
         assert type(result.x) is type(x0) and result.x.dtype == x0.dtype
         runs[name] = np.array(kept)
-    assert len(runs["numpy"]) >= 6
+    assert len(runs["numpy"]) >= 4
     for name in ("torch", "jax"):
         assert runs[name].shape == runs["numpy"].shape
         assert np.abs(runs[name] - runs["numpy"]).max() < 1e-12

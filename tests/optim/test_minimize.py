@@ -68,7 +68,9 @@ def test_a_checkpoint_of_another_problem_is_refused():
 def test_the_one_liner():
     result = optim.minimize(lambda x: ((x - 2) ** 2).sum(), [0.2, 0.9, 0.4], bounds=(0, 1))
     assert result.success and result.x == pytest.approx([1, 1, 1])
-    result = optim.minimize(lambda x: ((x - 2) ** 2).sum(), np.zeros(3), bounds=(0, 1), constraints=[lambda x: x.sum() - 1])
+    result = optim.minimize(
+        lambda x: ((x - 2) ** 2).sum(), np.zeros(3), bounds=(0, 1), constraints=[lambda x: x.sum() - 1]
+    )
     assert result.success and result.x == pytest.approx([1 / 3] * 3, abs=1e-6)
 
 
@@ -187,7 +189,9 @@ def test_scaling_does_not_change_what_is_reported():
 def test_units_do_not_matter_for_mma():
     """The same beam in other units: objective times 1e-9, constraint times 1e6."""
     f = optim.smooth(lambda x: (6.24e-11 * x.sum(), np.full(5, 6.24e-11)))
-    g = optim.constraint(lambda x: (1e6 * np.array([(problems.K / x**3).sum() - 1]), 1e6 * (-3 * problems.K / x**4)[None]))
+    g = optim.constraint(
+        lambda x: (1e6 * np.array([(problems.K / x**3).sum() - 1]), 1e6 * (-3 * problems.K / x**4)[None])
+    )
     stop = Stop(tol_kkt=1e-15, tol_feas=1)
     result = optim.minimize(optim.Problem(f, None, 1.0, 10.0, (g,)), np.full(5, 5.0), MMA(), stop=stop)
     assert result.f == pytest.approx(1.3399563606e-9, rel=1e-7)

@@ -13,8 +13,9 @@ def sines(gradient=1.0, hessian=1.0):
     return optim.smooth(
         lambda x: np.sin(x).prod() + (x**4).sum(),
         grad=lambda x: gradient * (np.sin(x).prod() / np.tan(x) + 4 * x**3),
-        hvp=lambda x, v: hessian
-        * (np.sin(x).prod() * ((v / np.tan(x)).sum() / np.tan(x) - v / np.tan(x) ** 2 - v) + 12 * x**2 * v),
+        hvp=lambda x, v: (
+            hessian * (np.sin(x).prod() * ((v / np.tan(x)).sum() / np.tan(x) - v / np.tan(x) ** 2 - v) + 12 * x**2 * v)
+        ),
     )
 
 
