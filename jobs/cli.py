@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jobs.spec import StructureJob
+    from jobs.spec import Job
     from jobs.store import Run
 
 # Pools of BLAS threads beside the solver's own threads cost more than they bring.
@@ -41,15 +41,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Run folder. Default: runs/NAME-DATE.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
-    """Run a job: from the part to a verified, exported design."""
+    """Run a job file: from a part to a verified, exported design, or a barycenter."""
     from jobs.launch import adopt, new_folder
     from jobs.spec import load_job
     from jobs.store import Run
-
-    if _of_barycenter(file):
-        from jobs.templates.barycenter_command import run_barycenter_file
-
-        raise typer.Exit(run_barycenter_file(file, out, overwrite))
 
     def work() -> int:
         job = load_job(file, overrides or [])
@@ -62,10 +57,6 @@ def run(
 @app.command()
 def resume(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Continue a run that was stopped or killed; it reaches the same bits as an uninterrupted one."""
-    if _of_barycenter(folder / "config.yaml"):
-        from jobs.templates.barycenter_command import resume_barycenter
-
-        raise typer.Exit(resume_barycenter(folder))
 
     def work() -> int:
         from jobs.runner import open_run
@@ -111,10 +102,18 @@ def barycenter(
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
     """Find the Wasserstein barycenter of pictures, volumes or designs, with a certificate."""
-    from jobs.templates.barycenter_command import barycenter_command
+    options = {key: value for key, value in locals().items() if key not in ("out", "overwrite")}
 
-    options = {key: value for key, value in locals().items() if key not in ("out", "overwrite", "barycenter_command")}
-    raise typer.Exit(barycenter_command(options, out, overwrite))
+    def work() -> int:
+        from jobs.launch import adopt, new_folder
+        from jobs.spec import parse_job
+        from jobs.store import Run
+
+        job = parse_job({**options, "job": "barycenter", "weights": _numbers(weights)}, base=Path.cwd())
+        folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
+        return _watch(adopt(job, folder), folder, resume=False)
+
+    _exit(work)
 
 
 @app.command()
@@ -142,16 +141,16 @@ def web_page(port: Annotated[int, typer.Option(help="On 127.0.0.1.")] = 7860) ->
     sys.exit(import_module("ui.serve").main(["--port", str(port)]))
 
 
-def _of_barycenter(file: Path) -> bool:
-    """Whether a job file says `job: barycenter`. Whatever else is wrong with it, its own reader will say."""
+def _numbers(text: str | None) -> list[float] | None:
+    from jobs.errors import JobError
+
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return any(line.split("#")[0].replace(" ", "") == "job:barycenter" for line in lines)
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise JobError(f"weights: {text!r} is not a list of numbers such as 1,2,1") from error
 
 
-def _watch(job: "StructureJob", folder: "Run", *, resume: bool) -> int:
+def _watch(job: "Job", folder: "Run", *, resume: bool) -> int:
     from jobs.runner import run_job
     from jobs.screen import Screen, print_result
 

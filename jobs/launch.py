@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import JobError
-from jobs.spec import StructureJob, dump_job, parse_job
+from jobs.spec import Job, dump_job, parse_job
 from jobs.store import Run, readable_errors
 
 
-def start(job: StructureJob | Mapping[str, Any], root: Path) -> Run:
+def start(job: Job | Mapping[str, Any], root: Path) -> Run:
     """Make a run folder under `root` and let a worker process run the job.
 
     Raises:
         JobError: the job cannot be right. RunFolderError: the folder cannot be written.
     """
-    job = job if isinstance(job, StructureJob) else parse_job(job)
+    job = parse_job(job) if isinstance(job, Mapping) else job
     run = Run.create(new_folder(root, job.name))
     adopt(job, run)
     run.set_status("queued", "start", "waiting for a worker", pid=0)
@@ -29,42 +29,28 @@ def start(job: StructureJob | Mapping[str, Any], root: Path) -> Run:
     return run
 
 
-def adopt(job: StructureJob, run: Run) -> StructureJob:
+def adopt(job: Job, run: Run) -> Job:
     """Copy the files that a job names into the run folder and write its config.yaml there, so that the folder can be
     moved and resumed without what it was made from. -> the job with its files in their new place
 
     Raises:
         JobError: a file is missing. RunFolderError: the folder cannot be written.
     """
-    if job.body is None:
-        dump_job(job, run.config)
-        return job
-    source, names = job.body.file.parent, {}
+    names: dict[Path, str] = {}
     with readable_errors(run.folder):
-        run.inputs.mkdir(exist_ok=True)
-        for file in [job.body.file, *(source / name for name in _region_files(job))]:
-            if not file.is_file():
+        for file in job.files():
+            if not file.exists():
                 raise JobError(f"{file} does not exist: check the path (it is relative to the job file)")
-            if file not in names:
-                names[file] = file.name if file.name not in names.values() else f"{len(names)}-{file.name}"
+            if file in names:
+                continue
+            names[file] = file.name if file.name not in names.values() else f"{len(names)}-{file.name}"
+            run.inputs.mkdir(exist_ok=True)
+            if file.is_dir():  # another run, of which a job may take the design
+                shutil.copytree(file, run.inputs / names[file], ignore=shutil.ignore_patterns("input", "*.part"))
+            else:
                 shutil.copyfile(file, run.inputs / names[file])
-    regions = {key: [_renamed(spec, source, names) for spec in getattr(job, key)] for key in ("keep", "keep_out")}
-    kept = job.model_copy(update=regions)
-
-    def with_body(file: Path) -> StructureJob:
-        assert job.body
-        return kept.model_copy(update={"body": job.body.model_copy(update={"file": file})})
-
-    dump_job(with_body(Path(run.inputs.name) / names[job.body.file]), run.config)
-    return with_body(run.inputs / names[job.body.file])
-
-
-def _region_files(job: StructureJob) -> list[str]:
-    return [spec["body"] for spec in (*job.keep, *job.keep_out) if isinstance(spec.get("body"), str)]
-
-
-def _renamed(spec: dict[str, Any], source: Path, names: Mapping[Path, str]) -> dict[str, Any]:
-    return {**spec, "body": names[source / spec["body"]]} if isinstance(spec.get("body"), str) else spec
+    dump_job(job.with_files({file: Path(run.inputs.name) / name for file, name in names.items()}), run.config)
+    return job.with_files({file: run.inputs / name for file, name in names.items()})
 
 
 def spawn(run: Run) -> int:

@@ -10,8 +10,8 @@ class Observer(Protocol):
         """A new part of the work begins."""
         ...
 
-    def iteration(self, row: dict[str, Any]) -> None:
-        """One line of progress.jsonl."""
+    def iteration(self, row: dict[str, Any], text: str) -> None:
+        """One line of progress.jsonl, and the same for a person."""
         ...
 
 
@@ -21,9 +21,5 @@ class Log:
     def phase(self, name: str, message: str) -> None:
         print(f"{name}: {message}", flush=True)
 
-    def iteration(self, row: dict[str, Any]) -> None:
-        print(
-            f"  {row['iteration']:4d}  c {row['compliance']:.6g}  volume {row['volume']:.4f}"
-            f"  change {row['change']:.3f}  grey {row['grey']:.3f}  CG {row['cg_iterations']}",
-            flush=True,
-        )
+    def iteration(self, row: dict[str, Any], text: str) -> None:
+        print(f"  {row['iteration']:4d}  {text}", flush=True)

@@ -11,19 +11,22 @@ from typing import Any
 
 from jobs.errors import JobError, RunFolderError
 from jobs.observer import Observer
-from jobs.spec import StructureJob, load_job
+from jobs.spec import Job, load_job
 from jobs.stop import StopRequest
 from jobs.store import Run, readable_errors
-from jobs.templates.structure import Structure
+from jobs.templates import State, Template, template_for
 from pde.grid.errors import GridError, SolverError
-from topopt.density import State
 from topopt.errors import DesignError, ExportError, ReanalysisError
+from transport.errors import AscentError, TransportError
 
-USER_ERRORS = (JobError, RunFolderError, DesignError, ExportError, ReanalysisError, GridError, SolverError)
+ABOUT_STRUCTURES = (DesignError, ExportError, ReanalysisError, GridError, SolverError)
+USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, TransportError, AscentError)
+WORDS = {"structure": "finding the form", "barycenter": "moving the measures together"}
+READY = {"structure": "the part is ready", "barycenter": "the barycenter is ready"}
 PREVIEW_EVERY = 2  # seconds
 
 
-def run_job(job: StructureJob, run: Run, observer: Observer, *, resume: bool = False) -> dict[str, Any] | None:
+def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> dict[str, Any] | None:
     """Work until the result is written.
 
     Returns:
@@ -32,20 +35,21 @@ def run_job(job: StructureJob, run: Run, observer: Observer, *, resume: bool = F
     Raises:
         one of USER_ERRORS; the run's status then says "failed" and why.
     """
-    template = Structure(job, run, _Noting(run, observer))
+    noting = _Noting(run, observer)
+    template = template_for(job, run, noting)
     try:
         with StopRequest(run.folder) as stop:
             run.set_status("running", "read", "reading the job")
             _note_environment(run)
             state = template.setup()
-            state = _restored(run, state) if resume else state
-            state = _iterate(template, run, observer, state, stop)
+            state = _restored(run, template, state) if resume else state
+            state = _iterate(template, job, run, noting, state, stop)
             if stop.wanted:
                 run.set_status("stopped", "optimise", f"stopped after iteration {state.iteration}; it can be resumed")
                 return None
             result = template.finish(state)
             run.write_json("result.json", result)
-            run.set_status("succeeded", "done", "the part is ready")
+            run.set_status("succeeded", "done", READY[job.job])
             return result
     except USER_ERRORS as error:
         _last_word(run, str(error))
@@ -62,16 +66,15 @@ def run_job(job: StructureJob, run: Run, observer: Observer, *, resume: bool = F
         raise
 
 
-def _iterate(template: Structure, run: Run, observer: Observer, state: State, stop: StopRequest) -> State:
-    every, shown = template.job.resources.checkpoint_every, 0.0
+def _iterate(template: Template, job: Job, run: Run, observer: Observer, state: State, stop: StopRequest) -> State:
+    shown = 0.0
     if not state.done:
-        template.observer.phase("optimise", "finding the form")
+        observer.phase("optimise", WORDS[job.job])
     while not state.done and not stop.wanted:
-        state, info = template.step(state)
-        row = {**vars(info), "seconds_left": template.seconds_left(state)}
+        state, row = template.step(state)
         run.append_progress(row)
-        observer.iteration(row)
-        if state.done or state.iteration % every == 0 or stop.wanted:
+        observer.iteration(row, template.describe(row))
+        if state.done or state.iteration % job.checkpoint_every == 0 or stop.wanted:
             run.save_checkpoint(state.iteration, state.save)
         if state.done or time.monotonic() - shown > PREVIEW_EVERY:
             template.preview(state, run.preview)
@@ -79,19 +82,14 @@ def _iterate(template: Structure, run: Run, observer: Observer, state: State, st
     return state
 
 
-def _restored(run: Run, start: State) -> State:
+def _restored(run: Run, template: Template, start: State) -> State:
     path = run.latest_checkpoint()
-    if path is None:
-        run.truncate_progress(0)
-        return start
-    state = State.load(path)
-    if state.x.shape != start.x.shape:
-        raise RunFolderError(f"{run.folder}: the checkpoint belongs to another grid; was config.yaml changed?")
+    state = start if path is None else template.load(path)
     run.truncate_progress(state.iteration)
     return state
 
 
-def open_run(folder: Path) -> tuple[StructureJob, Run]:
+def open_run(folder: Path) -> tuple[Job, Run]:
     """A run that can be resumed.
 
     Raises:
@@ -135,5 +133,5 @@ class _Noting:
         self.run.set_status("running", name, message)
         self.observer.phase(name, message)
 
-    def iteration(self, row: dict[str, Any]) -> None:
-        self.observer.iteration(row)
+    def iteration(self, row: dict[str, Any], text: str) -> None:
+        self.observer.iteration(row, text)

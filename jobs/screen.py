@@ -18,7 +18,8 @@ class Screen:
     """An `Observer` for a person: a live line on a terminal, plain lines elsewhere."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.began, self.row, self.current = name, time.monotonic(), {}, ("", "")
+        self.name, self.began, self.row, self.text = name, time.monotonic(), {}, ""
+        self.current = ("", "")
         self.log = None if console.is_terminal else Log()
         self.live = Live(console=console, refresh_per_second=8, transient=True, get_renderable=self._draw)
 
@@ -38,23 +39,23 @@ class Screen:
         console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  [bold]{name:<10}[/] {message}")
         self.current = (name, message)
 
-    def iteration(self, row: dict[str, Any]) -> None:
+    def iteration(self, row: dict[str, Any], text: str) -> None:
         if self.log is not None:
             if row["iteration"] == 1 or row["iteration"] % 5 == 0:
-                self.log.iteration(row)
+                self.log.iteration(row, text)
             return
-        self.row = row
+        self.row, self.text = row, text
 
     def _draw(self) -> Text:
         if self.current[0] != "optimise" or not self.row:
             return Text(f"{time.monotonic() - self.began:6.1f} s  ...", style="dim")
-        r = self.row
+        left = self.row.get("seconds_left")
+        about = f"about {left:.0f} s left to the form   " if left is not None else ""
         return Text.assemble(
             (f"{time.monotonic() - self.began:6.1f} s  ", "dim"),
-            (f"iteration {r['iteration']:3d}   ", "bold"),
-            f"compliance {r['compliance']:.6g}   volume {r['volume']:.4f}   change {r['change']:.3f}   "
-            f"grey {r['grey']:.3f}   CG {r['cg_iterations']}   ",
-            (f"about {r['seconds_left']:.0f} s left to the form   Ctrl-C stops and saves", "dim"),
+            (f"iteration {self.row['iteration']:3d}   ", "bold"),
+            f"{self.text}   ",
+            (f"{about}Ctrl-C stops and saves", "dim"),
         )
 
 
@@ -62,11 +63,27 @@ def print_status(run: Run) -> None:
     status, rows = run.status(), run.progress()
     console.print(f"{run.folder}: {status['state']} ({status['phase']}) {status['message']}")
     if rows:
-        Log().iteration(rows[-1])
+        console.print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
 
 
 def print_result(result: dict[str, Any], run: Run) -> None:
-    """The results table, and where the files are."""
+    """What was found, and where the files are."""
+    if result.get("job") == "barycenter":
+        _print_barycenter(result, run)
+    else:
+        _print_structure(result, run)
+
+
+def _print_barycenter(result: dict[str, Any], run: Run) -> None:
+    cells = " x ".join(map(str, result["shape"]))
+    console.print(f"{result['name']}: {cells} cells, {result['iterations']} iterations, method {result['method']}")
+    console.print(f"F {result['primal_value']:.6g}, of which shape {result['shape_value']:.6g} (evaluated, from below)")
+    console.print(f"No density has a shape part below {result['shape_bound']:.6g} (certified)")
+    for name in result["artifacts"]:
+        console.print(str(run.folder / name))
+
+
+def _print_structure(result: dict[str, Any], run: Run) -> None:
     table = Table(title=f"{result['name']}: {result['voxels']:,} voxels, {result['iterations']} iterations")
     table.title_justify = "left"
     table.add_column("", no_wrap=True)

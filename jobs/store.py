@@ -15,6 +15,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -187,7 +188,10 @@ class Run:
         ]
         filed = [path for place in (self.inputs, self.checkpoints, self.artifacts) for path in place.glob("*")]
         for path in [self.folder / name for name in own] + filed:
-            path.unlink(missing_ok=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

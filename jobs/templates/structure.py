@@ -12,9 +12,9 @@ import numpy as np
 
 from jobs.errors import JobError
 from jobs.observer import Observer
-from jobs.spec import LoadSpec, MaterialSpec, StructureJob, SupportSpec
 from jobs.store import Run
-from topopt.density import Continuation, DensityDesign, Info, Result, Settings, State
+from jobs.structure_spec import LoadSpec, MaterialSpec, StructureJob, SupportSpec
+from topopt.density import Continuation, DensityDesign, Result, Settings, State
 from topopt.materials import Material, material
 from topopt.problem import Problem
 
@@ -44,15 +44,30 @@ class Structure:
         self.design = DensityDesign(problem, self._settings(problem))
         return self.design.start()
 
-    def step(self, state: State) -> tuple[State, Info]:
-        assert self.design
-        return self.design.step(state)
+    def load(self, path: Path) -> State:
+        """A checkpoint of this problem.
 
-    def seconds_left(self, state: State) -> float:
-        """A guess: the steps that are planned, each as long as the last few."""
+        Raises:
+            JobError: it belongs to another grid.
+        """
         assert self.design
+        state = State.load(path)
+        if state.x.shape != self.design.problem.grid.shape:
+            raise JobError(f"{path.name} belongs to another grid; was config.yaml changed?")
+        return state
+
+    def step(self, state: State) -> tuple[State, dict[str, Any]]:
+        assert self.design
+        state, info = self.design.step(state)
+        # A guess: the steps that are planned, each as long as the last few.
         recent = [info.seconds for info in state.history[-8:]]
-        return self.design.steps_left(state) * float(np.mean(recent)) if recent else 0.0
+        return state, {**vars(info), "seconds_left": self.design.steps_left(state) * float(np.mean(recent))}
+
+    def describe(self, row: dict[str, Any]) -> str:
+        return (
+            f"c {row['compliance']:.6g}  volume {row['volume']:.4f}  change {row['change']:.3f}"
+            f"  grey {row['grey']:.3f}  CG {row['cg_iterations']}"
+        )
 
     def preview(self, state: State, path: Path) -> None:
         """The shape so far, as GLB."""
@@ -173,13 +188,14 @@ class Structure:
     def _region(self, body: "Body", spec: dict[str, Any]) -> Any:
         from topopt.regions import region
 
-        return region(spec, base=self.run.folder if self.job.body is None else self.job.body.file.parent, body=body)
+        return region(spec, base=self.run.folder, body=body)
 
     # -- method -------------------------------------------------------------------------------------------------------
 
     def _settings(self, problem: Problem) -> Settings:
         o = self.job.optimize
         common: dict[str, Any] = {
+            "method": o.method,
             "filter": o.filter,
             "penalty": o.penalty,
             "move": o.move,

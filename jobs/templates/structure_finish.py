@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.observer import Observer
-from jobs.spec import StructureJob
 from jobs.store import Run
+from jobs.structure_spec import StructureJob
 from topopt.cad.export import form_result, write_body
 from topopt.cad.surface import FormedBody
 from topopt.density import Result
@@ -55,6 +55,7 @@ def _note(gate: "Gate") -> str:
 def _summary(job: StructureJob, part: "Part | None", result: Result, formed: FormedBody) -> dict[str, Any]:
     return {
         "status": "succeeded",
+        "job": job.job,
         "name": job.name,
         "voxels": int((result.problem.filled > 0).sum()),
         "voxel_size_mm": _step(result),

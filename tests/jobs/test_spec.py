@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.barycenter_spec import BarycenterJob
 from jobs.errors import JobError
-from jobs.spec import StructureJob, dump_job, load_job, parse_job
+from jobs.spec import dump_job, load_job, parse_job
+from jobs.structure_spec import StructureJob
 
 MINIMAL = {"job": "structure", "preset": {"name": "mbb_beam"}}
 
@@ -103,7 +105,10 @@ values = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([*StructureJob.model_fields, "other"]), values, max_size=5))
+KEYS = [*StructureJob.model_fields, *BarycenterJob.model_fields, "other"]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), values, max_size=5))
 def test_anything_else_is_a_job_or_a_job_error(data):
     with contextlib.suppress(JobError):
-        assert isinstance(parse_job(data), StructureJob)
+        assert isinstance(parse_job(data), StructureJob | BarycenterJob)

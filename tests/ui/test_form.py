@@ -7,7 +7,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from jobs.errors import JobError
-from jobs.spec import LoadSpec, SupportSpec, parse_job
+from jobs.spec import parse_job
+from jobs.structure_spec import LoadSpec, SupportSpec
 from topopt.cad.read import read_body
 from topopt.presets import PRESETS
 from ui.bodies import BodyCard

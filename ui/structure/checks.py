@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from jobs.errors import JobError
-from jobs.spec import StructureJob, parse_job
+from jobs.spec import parse_job
+from jobs.structure_spec import StructureJob
 from ui.bodies import BodyCard
 from ui.faces import NamedFace
 from ui.structure.form import MOST_VOXELS, job_data, number
@@ -32,7 +33,7 @@ def checked_job(form: Mapping[str, Any], card: BodyCard | None) -> StructureJob:
     wrong = next((finding for finding in findings(form, card) if finding.kind == "missing"), None)
     if wrong:
         raise JobError(wrong.text)
-    return parse_job(job_data(form, card))
+    return cast(StructureJob, parse_job(job_data(form, card)))
 
 
 def findings(form: Mapping[str, Any], card: BodyCard | None) -> list[Finding]:
@@ -41,7 +42,7 @@ def findings(form: Mapping[str, Any], card: BodyCard | None) -> list[Finding]:
     if form["source"] == "part":
         lines += _body_findings(form, card)
     try:
-        job = parse_job(job_data(form, card))
+        job = cast(StructureJob, parse_job(job_data(form, card)))
     except JobError as error:
         return (
             [*lines, Finding("missing", _sentence(str(error)), _field(str(error)))]

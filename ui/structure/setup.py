@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
-from jobs.spec import StructureJob, load_job
+from jobs.spec import load_job
+from jobs.structure_spec import StructureJob
 from topopt.materials import catalogue
 from topopt.presets import PRESETS
 from ui.structure import presets
@@ -279,7 +280,7 @@ def material_note(name: str) -> str:
 def sample_job(name: str) -> StructureJob | None:
     """The job that ships with a sample part, if one does."""
     path = ASSETS / "jobs" / f"{name}.yaml"
-    return load_job(path) if name and path.is_file() else None
+    return cast(StructureJob, load_job(path)) if name and path.is_file() else None
 
 
 def size_label(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from jobs.spec import StructureJob
+from jobs.structure_spec import StructureJob
 from ui.bodies import BodyCard
 from ui.faces import matching
 from ui.structure.form import FIXES, LOADS

@@ -1,0 +1,49 @@
+"""The job kind `barycenter`, as it may be stated: what is averaged, with which weights, how finely."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from jobs.strict import JobName, Strict
+
+Part = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+
+
+class BarycenterJob(Strict):
+    """Pictures, volumes or designs in; the density between them and its certificate out.
+
+    inputs: PNG, TIFF, NPY, VTI, STL files or finished run folders. size: cells along the longest side. resize: allow
+    inputs of different sizes. invert: dark is mass. volume_fraction: also write a black-and-white design of that
+    volume. primal_iterations: of the distances behind the reported F, which they approach from below.
+    """
+
+    job: Literal["barycenter"] = "barycenter"
+    name: JobName = "barycenter"
+    inputs: list[Path]
+    weights: list[float] | None = None
+    size: Annotated[int, Field(ge=8, le=65536)] | None = None
+    resize: bool = False
+    invert: bool = False
+    padding: Part = 0.0
+    floor: Part = 0.0
+    method: Literal["accelerated", "wdha", "sga"] = "accelerated"
+    volume_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    primal_iterations: Annotated[int, Field(ge=1)] = 12
+    threads: Annotated[int, Field(ge=0)] = 0
+    checkpoint_every: Annotated[int, Field(ge=1)] = 20
+
+    @model_validator(mode="after")
+    def _enough(self) -> "BarycenterJob":
+        if len(self.inputs) < 2:
+            raise ValueError("a barycenter needs at least two inputs: give another file")
+        return self
+
+    def files(self) -> list[Path]:
+        """Every file (or run folder) that the job names."""
+        return list(self.inputs)
+
+    def with_files(self, moved: Mapping[Path, Path]) -> "BarycenterJob":
+        """The same job with its files elsewhere."""
+        return self.model_copy(update={"inputs": [moved[path] for path in self.inputs]})
