@@ -42,14 +42,12 @@ def run(
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
     """Run a job file: from a part to a verified, exported design, or a barycenter."""
-    from jobs.launch import adopt, new_folder
+    from jobs.launch import new_folder, prepare
     from jobs.spec import load_job
-    from jobs.store import Run
 
     def work() -> int:
         job = load_job(file, overrides or [])
-        folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
-        return _watch(adopt(job, folder), folder, resume=False)
+        return _watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
     _exit(work)
 
@@ -105,13 +103,11 @@ def barycenter(
     options = {key: value for key, value in locals().items() if key not in ("out", "overwrite")}
 
     def work() -> int:
-        from jobs.launch import adopt, new_folder
+        from jobs.launch import new_folder, prepare
         from jobs.spec import parse_job
-        from jobs.store import Run
 
         job = parse_job({**options, "job": "barycenter", "weights": _numbers(weights)}, base=Path.cwd())
-        folder = Run.create(out or new_folder(Path("runs"), job.name), overwrite)
-        return _watch(adopt(job, folder), folder, resume=False)
+        return _watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
     _exit(work)
 

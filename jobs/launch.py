@@ -22,25 +22,30 @@ def start(job: Job | Mapping[str, Any], root: Path) -> Run:
         JobError: the job cannot be right. RunFolderError: the folder cannot be written.
     """
     job = parse_job(job) if isinstance(job, Mapping) else job
-    run = Run.create(new_folder(root, job.name))
-    adopt(job, run)
+    _, run = prepare(job, new_folder(root, job.name))
     run.set_status("queued", "start", "waiting for a worker", pid=0)
     spawn(run)
     return run
 
 
-def adopt(job: Job, run: Run) -> Job:
-    """Copy the files that a job names into the run folder and write its config.yaml there, so that the folder can be
-    moved and resumed without what it was made from. -> the job with its files in their new place
+def prepare(job: Job, folder: Path, overwrite: bool = False) -> tuple[Job, Run]:
+    """Make a run folder that holds everything the job needs, so that it can be moved and resumed without what it was
+    made from. -> the job with its files in their new place, and the run
 
     Raises:
-        JobError: a file is missing. RunFolderError: the folder cannot be written.
+        JobError: a file is missing. RunFolderError: the folder is taken, or cannot be written.
     """
+    for file in job.files():
+        if not file.exists():
+            raise JobError(f"{file} does not exist: check the path (it is relative to the job file)")
+    run = Run.create(folder, overwrite)
+    return _adopted(job, run), run
+
+
+def _adopted(job: Job, run: Run) -> Job:
     names: dict[Path, str] = {}
     with readable_errors(run.folder):
         for file in job.files():
-            if not file.exists():
-                raise JobError(f"{file} does not exist: check the path (it is relative to the job file)")
             if file in names:
                 continue
             names[file] = file.name if file.name not in names.values() else f"{len(names)}-{file.name}"

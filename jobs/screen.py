@@ -11,7 +11,7 @@ from rich.text import Text
 from jobs.observer import Log
 from jobs.store import Run
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 class Screen:

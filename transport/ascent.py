@@ -34,8 +34,10 @@ from transport.sweeps import climb, extrapolate, mean_and_differences, means_of_
 
 Field = NDArray[np.float64]
 
-FINEST_FIRST = (10, 16, 30, 60, 100)
-"""Iterations at most per level, finest level first; all coarser ones take the last number."""
+DEFAULT_ITERATIONS = ((2_000, 100), (20_000, 60), (80_000, 30), (300_000, 16))
+"""Cells up to which a level may take so many iterations; larger ones take `LARGE_ITERATIONS`. The coarse levels do the
+work, the finest one only smooths."""
+LARGE_ITERATIONS = 10
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,28 @@ class Settings:
     """How the ascent is run.
 
     Args:
-        iterations: at most, per level, finest first; coarser levels than given take the last number.
+        iterations: at most, per level, finest first; coarser levels than given take the last number. None: by size.
         step: s = step * factor / max density. 0.5 to 5 work; it shrinks by itself.
         tolerance: a level ends when D gained less than this part of its shape part over ten iterations.
         coarsest: cells along the longest axis of the first level, about.
     """
 
-    iterations: tuple[int, ...] = FINEST_FIRST
+    iterations: tuple[int, ...] | None = None
     step: float = 3.0
     tolerance: float = 1e-6
     coarsest: int = 32
 
     def __post_init__(self) -> None:
-        if not self.iterations or min(self.iterations) < 1:
+        if self.iterations is not None and (not self.iterations or min(self.iterations) < 1):
             raise TransportError("iterations must name at least one iteration per level")
         if not (self.step > 0 and self.tolerance >= 0 and self.coarsest >= 4):
             raise TransportError("step must be positive, tolerance not negative, and coarsest at least 4")
+
+    def iterations_on(self, cells: int, from_finest: int) -> int:
+        """Iterations at most on a level of so many cells, `from_finest` levels above the finest."""
+        if self.iterations is None:
+            return next((n for most, n in DEFAULT_ITERATIONS if cells <= most), LARGE_ITERATIONS)
+        return self.iterations[min(from_finest, len(self.iterations) - 1)]
 
 
 @dataclass(frozen=True)
@@ -285,14 +293,13 @@ class Ascent:
         here = mu if domain.shape == mu.shape[1:] else resample(mu, domain)
         if here is not mu:
             here /= here.mean(axis=tuple(range(1, here.ndim)), keepdims=True)
-        counts = self.settings.iterations
         return Level(
             domain,
             here,
             None if mask is None else Mask.on(mask, domain),
             float(here.max()),
             centroid_value(here, self.weights, domain),
-            counts[min(from_finest, len(counts) - 1)],
+            self.settings.iterations_on(domain.size, from_finest),
         )
 
 

@@ -1,8 +1,8 @@
 """Moving mass along a gradient map, conservatively.
 
-A potential f moves x to T(x) = x - grad f(x). T is taken at the cell corners, from the 2^d cells that share the corner,
-and on a face of the box the normal component stays on the face. That is the natural constraint of a map of the box to
-itself, and it makes f = 0 the identity, exactly, up to the border.
+A potential f moves x to T(x) = x - grad f(x). T is taken at the cell corners, from the 2^d cells that share the corner.
+No difference reaches across a face of the box, so its image is extrapolated from the two rows of corners next to it,
+and where that lies within a cell of the face, the face stays: f = 0 is the identity, exactly, up to the border.
 
 Between its corners a cell is mapped (bi/tri)linearly. It is cut into as many pieces as its image is cells long, and
 each piece lays its mass down as a box of the size of its image, shared among the cells that it overlaps. Uniformly
@@ -61,20 +61,14 @@ def push(f: Field, mu: Field, domain: Domain, *, out: Field | None = None, threa
 
 def corner_map(f: Field, domain: Domain) -> Field:
     """T = id - grad f at the corners of the cells. f : (n_1, ..., n_d) -> (n_1 + 1, ..., n_d + 1, d), in lengths."""
-    padded = np.pad(f, 1, mode="edge")
+    steps = np.array(domain.steps)
     out = np.empty((*(n + 1 for n in domain.shape), domain.dim))
-    for axis, (n, h) in enumerate(zip(domain.shape, domain.steps, strict=True)):
-        slope = np.diff(padded, axis=axis) / h
-        for other in range(domain.dim):
-            if other != axis:
-                a = np.moveaxis(slope, other, 0)
-                slope = np.moveaxis(0.5 * (a[1:] + a[:-1]), 0, other)
-        place = np.arange(n + 1) * h
-        component = np.clip(np.moveaxis(place - np.moveaxis(slope, axis, -1), -1, axis), 0, n * h)
-        edge = np.moveaxis(component, axis, 0)
-        edge[0], edge[-1] = 0, n * h
-        out[..., axis] = component
-    return out
+    for i in range(domain.shape[0] + 1):
+        if domain.dim == 2:
+            _corners2(f, i, 1 / steps[0] ** 2, 1 / steps[1] ** 2, out[i, :, 0], out[i, :, 1])
+        else:
+            _corners3(f, i, 1 / steps**2, out[i])
+    return out * steps
 
 
 def _cuts(mu: Field, strips: int) -> NDArray[np.int64]:
@@ -87,6 +81,21 @@ def _cuts(mu: Field, strips: int) -> NDArray[np.int64]:
     return cuts
 
 
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _face(first, second):
+    """Where a face goes, from the corners one and two cells inside; all distances from the face, in cells."""
+    place = min(max(2 * first - second, 0.0), first)
+    return place if place > 1 else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def _across2(f, i, left, right, scale):
+    """First component of the map at an interior row of corners, in cells."""
+    n = f.shape[0]
+    step = (f[i, left] - f[i - 1, left]) + (f[i, right] - f[i - 1, right])
+    return min(max(i - 0.5 * scale * step, 0.0), float(n))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def _corners2(f, i, scale0, scale1, x, y):
     """Row i of the corner map, in cells: x[j], y[j], j = 0..n_2."""
@@ -94,14 +103,20 @@ def _corners2(f, i, scale0, scale1, x, y):
     up, down = max(i - 1, 0), min(i, n0 - 1)
     for j in range(n1 + 1):
         left, right = max(j - 1, 0), min(j, n1 - 1)
-        a, b, c, d = f[up, left], f[up, right], f[down, left], f[down, right]
-        x[j] = min(max(i - 0.5 * scale0 * ((c - a) + (d - b)), 0.0), float(n0))
-        y[j] = min(max(j - 0.5 * scale1 * ((b - a) + (d - c)), 0.0), float(n1))
-    if i == 0:
-        x[:] = 0.0
-    elif i == n0:
-        x[:] = float(n0)
-    y[0], y[n1] = 0.0, float(n1)
+        step = (f[up, right] - f[up, left]) + (f[down, right] - f[down, left])
+        y[j] = min(max(j - 0.5 * scale1 * step, 0.0), float(n1))
+        if 0 < i < n0:
+            x[j] = _across2(f, i, left, right, scale0)
+        elif i == 0:
+            x[j] = _face(_across2(f, 1, left, right, scale0), _across2(f, min(2, n0 - 1), left, right, scale0))
+        else:
+            first, second = (
+                n0 - _across2(f, n0 - 1, left, right, scale0),
+                n0 - _across2(f, max(n0 - 2, 1), left, right, scale0),
+            )
+            x[j] = n0 - _face(first, second)
+    y[0] = _face(y[1], y[min(2, n1 - 1)])
+    y[n1] = n1 - _face(n1 - y[n1 - 1], n1 - y[max(n1 - 2, 1)])
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
@@ -170,22 +185,46 @@ def _push2(f, mu, steps, out, start, stop):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _interior3(f, i, j, k, axis, scale):
+    """One component of the map at a corner that is not on a face of that axis, in cells."""
+    n0, n1, n2 = f.shape
+    up, down = max(i - 1, 0), min(i, n0 - 1)
+    left, right = max(j - 1, 0), min(j, n1 - 1)
+    back, front = max(k - 1, 0), min(k, n2 - 1)
+    a, b, c, d = f[up, left, back], f[up, left, front], f[up, right, back], f[up, right, front]
+    e, g, p, q = f[down, left, back], f[down, left, front], f[down, right, back], f[down, right, front]
+    if axis == 0:
+        place, step, n = i, (e - a) + (g - b) + (p - c) + (q - d), n0
+    elif axis == 1:
+        place, step, n = j, (c - a) + (d - b) + (p - e) + (q - g), n1
+    else:
+        place, step, n = k, (b - a) + (d - c) + (g - e) + (q - p), n2
+    return min(max(place - 0.25 * scale[axis] * step, 0.0), float(n))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _corners3(f, i, scale, where):
     """Layer i of the corner map, in cells: where[j, k, :], j = 0..n_2, k = 0..n_3."""
     n0, n1, n2 = f.shape
-    up, down = max(i - 1, 0), min(i, n0 - 1)
     for j in range(n1 + 1):
-        left, right = max(j - 1, 0), min(j, n1 - 1)
         for k in range(n2 + 1):
-            back, front = max(k - 1, 0), min(k, n2 - 1)
-            a, b, c, d = f[up, left, back], f[up, left, front], f[up, right, back], f[up, right, front]
-            e, g, p, q = f[down, left, back], f[down, left, front], f[down, right, back], f[down, right, front]
-            z0 = i - 0.25 * scale[0] * ((e - a) + (g - b) + (p - c) + (q - d))
-            z1 = j - 0.25 * scale[1] * ((c - a) + (d - b) + (p - e) + (q - g))
-            z2 = k - 0.25 * scale[2] * ((b - a) + (d - c) + (g - e) + (q - p))
-            where[j, k, 0] = 0 if i == 0 else (n0 if i == n0 else min(max(z0, 0.0), float(n0)))
-            where[j, k, 1] = 0 if j == 0 else (n1 if j == n1 else min(max(z1, 0.0), float(n1)))
-            where[j, k, 2] = 0 if k == 0 else (n2 if k == n2 else min(max(z2, 0.0), float(n2)))
+            if i == 0:
+                second = _interior3(f, min(2, n0 - 1), j, k, 0, scale)
+                where[j, k, 0] = _face(_interior3(f, 1, j, k, 0, scale), second)
+            elif i == n0:
+                second = n0 - _interior3(f, max(n0 - 2, 1), j, k, 0, scale)
+                where[j, k, 0] = n0 - _face(n0 - _interior3(f, n0 - 1, j, k, 0, scale), second)
+            else:
+                where[j, k, 0] = _interior3(f, i, j, k, 0, scale)
+            if 0 < j < n1:
+                where[j, k, 1] = _interior3(f, i, j, k, 1, scale)
+            if 0 < k < n2:
+                where[j, k, 2] = _interior3(f, i, j, k, 2, scale)
+        where[j, 0, 2] = _face(where[j, 1, 2], where[j, min(2, n2 - 1), 2])
+        where[j, n2, 2] = n2 - _face(n2 - where[j, n2 - 1, 2], n2 - where[j, max(n2 - 2, 1), 2])
+    for k in range(n2 + 1):
+        where[0, k, 1] = _face(where[1, k, 1], where[min(2, n1 - 1), k, 1])
+        where[n1, k, 1] = n1 - _face(n1 - where[n1 - 1, k, 1], n1 - where[max(n1 - 2, 1), k, 1])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
