@@ -104,6 +104,36 @@ def test_a_part_from_file_to_report(job):
     assert "already holds a run" in formgrad("run", job, "--out", out).stderr
 
 
+@pytest.mark.slow
+@pytest.mark.fem
+def test_every_kind_of_load_and_support_agrees_with_the_reanalysis(job):
+    """Pressure, moment, gravity, a roller and a partly held face, on voxels and on body-fitted quadratic tetrahedra."""
+    job.write_text("""
+body: {file: lug.stl}
+material: PA12
+voxels: {size: 0.5}
+supports:
+  - {on: {faces: {normal: [-1, 0, 0]}}, fix: roller}
+  - {on: {faces: {normal: [0, 0, -1]}, box: {min: [-1, -1, -1], max: [6, 9, 1]}}, fix: [y, z]}
+loads:
+  - name: pressure and moment
+    apply:
+      - {on: {faces: {normal: [1, 0, 0]}}, pressure: 0.5}
+      - {on: {cylinder: {radius: 2.5}}, moment: [0, 100, 0]}
+  - {name: own weight, weight: 1000, gravity: [0, 0, -50]}
+optimize: {mass_kg: 0.0012, filter_radius: 1.5}
+export: {formats: [stl]}
+""")
+    answer = formgrad("run", job, "--out", job.parent / "run")
+    assert answer.exit_code == 0, answer.output
+    result = Run(job.parent / "run").result()
+    assert result["mass_kg"] == pytest.approx(0.0012, rel=2e-3)
+    assert abs(result["referee"]["relative_difference"]) < 0.03
+    assert abs(result["reanalysis"]["relative_difference"]) < 0.03
+    claims, checked = result["compliance_per_case"], result["reanalysis"]["per_case"]
+    assert [case["compliance"] for case in checked] == pytest.approx(claims, rel=0.05)
+
+
 def test_a_preset_from_the_job_file(tmp_path):
     (tmp_path / "job.yaml").write_text(
         "preset: {name: cantilever, options: {nx: 30, ny: 20}}\n"
