@@ -1,0 +1,35 @@
+"""The page about PDE-constrained design: its program runs, and its code is the program's."""
+
+import importlib.util
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_code_on_the_page_is_code_of_the_program():
+    program = textwrap.dedent((DOCS / "pdeco.py").read_text())
+    lines = {line.strip() for line in program.splitlines()}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "pdeco.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 7
+    for block in blocks[:-1]:  # the last one is about the shipped problems
+        for line in block.strip().splitlines():
+            assert line.strip() in lines, line
+
+
+@pytest.mark.fem
+@pytest.mark.skipif(importlib.util.find_spec("dolfinx") is None, reason="needs DOLFINx: formgrad[fem]")
+def test_program_designs_and_draws(tmp_path, capsys):
+    spec = importlib.util.spec_from_file_location("pdeco_page", DOCS / "pdeco.py")
+    assert spec is not None
+    assert spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    found = page.main(n=12, picture=tmp_path / "plate.png")
+    assert found["designed"] < 0.15 * found["uniform"]
+    assert found["used"] <= 0.4 * (1 + 1e-6)
+    assert (tmp_path / "plate.png").stat().st_size > 10_000
+    assert "derivative: right; Hessian action: right" in capsys.readouterr().out
