@@ -222,7 +222,8 @@ def objective_parts(
     threads: int = 1,
 ) -> Field:
     """1/2 W2^2(density, mu_i) : (m,). start: potentials to begin with; without, all levels are run."""
-    settings = Settings((iterations, 60, 60, 80) if start is None else (iterations,), tolerance=0.0)
+    # Short steps: near the optimum long ones swing, and the value is a lower bound that must come up.
+    settings = Settings((iterations, 60, 60, 80) if start is None else (iterations,), step=1.0, tolerance=0.0)
     warm = [None] * len(measures) if start is None else list(start)
     found = [
         w2(mu, density, lengths=domain.lengths, settings=settings, start=f, threads=threads).half_squared

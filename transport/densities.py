@@ -10,8 +10,8 @@ from transport.errors import TransportError
 
 Field = NDArray[np.float64]
 
-FLOATS_PER_CELL = 7
-"""Double-precision arrays that an ascent holds per measure, besides three of its own."""
+FLOATS_PER_CELL = 12
+"""Numbers of eight bytes that an ascent holds per cell and measure, measured; three more per cell of its own."""
 
 
 def as_density(values: ArrayLike, name: str = "the density") -> Field:

@@ -9,9 +9,6 @@ from typer.testing import CliRunner
 
 from jobs.cli import app
 from jobs.store import Run
-from jobs.observer import Log
-from jobs.runner import run_job
-from jobs.spec import load_job, parse_job
 from tests.transport import cases
 from transport import barycenter
 from transport.images import to_pixels

@@ -7,7 +7,7 @@ from PIL import Image
 from tests.transport import cases
 from transport import Domain, ImageError, TransportError
 from transport.designs import read_body, read_run
-from transport.images import prepare, read_field, threshold, to_pixels, write_field
+from transport.images import prepare, read_field, smooth, threshold, to_pixels, write_field
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (6, 9), dtype=np.uint8)  # six rows, nine columns
@@ -89,6 +89,13 @@ def test_prepare_brings_different_sizes_to_common_proportions():
     assert (both[1][15:45] > 0).all() and both[1][:15].max() == 0
     with pytest.raises(ImageError, match=r"a\.png has 40 x 20 cells, b\.png 30 x 60: .* --resize"):
         prepare([wide, tall], ["a.png", "b.png"])
+
+
+def test_smoothing_keeps_the_mass():
+    density = np.zeros((20, 30))
+    density[0, 0], density[10, 12] = 3, 5
+    assert smooth(density).sum() == pytest.approx(8, rel=1e-12)
+    assert smooth(density)[10, 12] == pytest.approx(5 / (2 * np.pi), rel=0.02)
 
 
 def test_threshold_meets_the_volume_exactly():
