@@ -8,11 +8,12 @@ from optim.checkpoint import pack, unpack
 from optim.errors import OptimError
 from optim.functions import Linear, constraint, smooth
 from optim.minimize import minimize, start
-from optim.problem import Problem
+from optim.problem import Constraint, Problem, Smooth
 from optim.result import Info, Result, Snapshot, Stop
 from optim.space import Euclidean, Hilbert, Weighted
 
 __all__ = [
+    "Constraint",
     "Euclidean",
     "Hilbert",
     "Info",
@@ -20,6 +21,7 @@ __all__ = [
     "OptimError",
     "Problem",
     "Result",
+    "Smooth",
     "Snapshot",
     "Stop",
     "Weighted",

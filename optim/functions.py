@@ -199,7 +199,7 @@ def constraint(
     jac: Callable[[Array], Array] | None = None,
     jit: bool = True,
 ) -> FunctionConstraint:
-    """Conditions fn(x) <= 0 (kind "ineq") or fn(x) = 0 ("eq"); fn as in `smooth`, with values (m,) and Jacobian (m, n)."""
+    """Conditions fn(x) <= 0 (kind "ineq") or fn(x) = 0 ("eq"); fn as in `smooth`, values (m,), Jacobian (m, n)."""
     return FunctionConstraint(fn, kind, m, jac, jit)
 
 
@@ -247,8 +247,8 @@ def _differences(fn: Callable[[Array], Any], x: Array, name: str) -> Array:
     """Central differences of a small NumPy function; (..., n)."""
     if x.shape[0] > DIFFERENCES_UP_TO:
         raise ShapeError(
-            f"the {name} is a NumPy function of {x.shape[0]} variables without derivatives: return (value, derivative), "
-            "pass the derivative beside it, or write it with torch or jax.numpy"
+            f"the {name} is a NumPy function of {x.shape[0]} variables without derivatives: "
+            "return (value, derivative), pass the derivative beside it, or write it with torch or jax.numpy"
         )
     columns = []
     for j in range(x.shape[0]):

@@ -15,7 +15,7 @@ from optim.arrays import Array, namespace
 from optim.errors import OptimError
 from optim.functions import constraint, smooth
 from optim.prepared import Evaluation, Prepared, first_value_scales, prepare
-from optim.problem import Problem, Smooth
+from optim.problem import Constraint, Problem, Smooth
 from optim.result import Info, Result, Snapshot, Status, Stop, as_arrays
 
 type Callback = Callable[[int, Snapshot, Info], Any]
@@ -30,7 +30,7 @@ class Method(Protocol):
 
 
 def minimize(
-    problem: Problem | Smooth | Callable[[Array], Any],
+    problem: Problem | Smooth | Callable[[Array], Any] | Any,
     x0: Array,
     method: Method | None = None,
     *,
@@ -44,10 +44,11 @@ def minimize(
     """Find a minimum.
 
     Args:
-        problem: a `Problem`, or for short an objective or a plain function, with `bounds` and `constraints` beside it.
+        problem: a `Problem`, or for short an objective or a plain function, with `bounds` and `constraints` beside it;
+            or whatever a method of another package asks for.
         x0: (n,) start within the bounds; a NumPy array, torch tensor or JAX array. What comes back is of its kind.
-        method: from `optim.design`. None: MMA for inequalities in a box, the augmented Lagrangian for other constraints,
-            projected L-BFGS without.
+        method: from `optim.design`. None: MMA for inequalities in a box, the augmented Lagrangian for other
+            constraints, projected L-BFGS without.
         bounds: (lower, upper), each a number or (n,).
         constraints: from `optim.constraint`, or plain functions g with g(x) <= 0.
         stop: when to end; see `Stop`.
@@ -60,10 +61,10 @@ def minimize(
     """
     x0 = np.asarray(x0, float) if isinstance(x0, list | tuple) else x0
     problem = _stated(problem, bounds, constraints)
-    method = method or _usual(problem, x0)
+    method = method or _usual(cast(Problem, problem), x0)
     stop = _within_precision(stop or Stop(), x0)
     began, callbacks = time.perf_counter(), tuple(callbacks)
-    scale = getattr(method, "scaled", False) if scale is None else scale
+    scale = bool(getattr(method, "scaled", False)) if scale is None else scale
     ready, snapshot, verdict = _begin(problem, x0, method, resume, scale)
     if snapshot.history:
         verdict = _verdict(stop, snapshot, 0.0)
@@ -88,20 +89,21 @@ def minimize(
 
 def start(problem: Problem, x0: Array, method: Method, scale: bool | None = None) -> Snapshot:
     """The snapshot before the first step, for instance as the pattern that `optim.unpack` fills."""
-    scale = getattr(method, "scaled", False) if scale is None else scale
+    scale = bool(getattr(method, "scaled", False)) if scale is None else scale
     return _begin(problem, x0, method, None, scale)[1]
 
 
 def _stated(problem: Any, bounds: tuple[Any, Any] | None, constraints: Iterable[Any]) -> Any:
-    constraints = tuple(c if hasattr(c, "jac") else constraint(c) for c in constraints)
-    if hasattr(problem, "f") or hasattr(problem, "own_loop"):
+    constraints = tuple(cast(Constraint, c if hasattr(c, "jac") else constraint(c)) for c in constraints)
+    own = not hasattr(problem, "value_grad") and not callable(problem)  # stated in full, or in the method's own terms
+    if own:
         if bounds is not None or constraints:
             raise OptimError("bounds and constraints belong into the Problem when one is given")
         return problem
     f = problem if hasattr(problem, "value_grad") else smooth(problem)
     lower, upper = bounds if bounds is not None else (None, None)
     space = getattr(f, "space", None)
-    return Problem(f, None, lower, upper, constraints, **({"space": space} if space is not None else {}))
+    return Problem(cast(Smooth, f), None, lower, upper, constraints, **({"space": space} if space is not None else {}))
 
 
 def _usual(problem: Problem, x0: Array) -> Method:
@@ -151,8 +153,8 @@ def _flat(problem: Prepared, state: Any) -> tuple[Status, str] | None:
     if (now.c[~problem.equal] > 0).any() or (now.c[problem.equal] != 0).any():
         return None
     return "stationary", (
-        "the gradient is zero at x0, so x0 is returned: it is a minimum, a saddle or a maximum, or the objective does not "
-        "depend on x; start elsewhere to find out"
+        "the gradient is zero at x0, so x0 is returned: it is a minimum, a saddle or a maximum, or the objective does "
+        "not depend on x; start elsewhere to find out"
     )
 
 

@@ -166,7 +166,8 @@ class Prepared:
             raise ShapeError(f"the {name} is a {namespace(array).name} array, but x0 is a {self.xp.name} array")
         if array.dtype != self.dtype:
             raise ShapeError(
-                f"the {name} is {array.dtype}, but x0 is {self.dtype}: use one type throughout, double precision if in doubt"
+                f"the {name} is {array.dtype}, but x0 is {self.dtype}: use one type throughout, "
+                "double precision if in doubt"
             )
 
 
@@ -221,14 +222,13 @@ def _bound(bound: Array | float | None, x: Array, xp: Namespace, sign: int) -> A
     name = "lower" if sign < 0 else "upper"
     if bound is None:
         return xp.full_like(x, sign * np.inf)
-    shape = tuple(np.shape(bound)) if not hasattr(bound, "shape") else tuple(bound.shape)
+    array: Any = bound if hasattr(bound, "shape") else np.asarray(bound, float)
+    shape = tuple(array.shape)
     if shape not in ((), tuple(x.shape)):
         raise BoundsError(f"{name} has shape {shape}, x0 has {tuple(x.shape)}: give one number or one per variable")
     if shape == ():
-        return xp.full_like(x, float(bound))
-    return xp.like(
-        bound if type(bound) is type(x) else namespace(bound).host(bound) if hasattr(bound, "dtype") else bound, x
-    )
+        return xp.full_like(x, float(array))
+    return xp.like(array if type(array) is type(x) else namespace(array).host(array), x)
 
 
 def _check_bounds(x: Array, lower: Array, upper: Array, xp: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Density-based design: one number per element, filtered, projected, penalised, and updated by optimality criteria.
+"""Density-based design: one number per element, filtered, projected, penalised, and improved by OC or MMA.
 
     x  --filter-->  x~  --projection-->  rho  --SIMP-->  E  --solve-->  u  -->  c = f.u
 
@@ -9,7 +9,7 @@ with r = d rho/d x~ at fixed eta and q = d rho/d eta, holding sum(v rho) = sum(v
     dc/dx~ = c_rho r + (sum c_rho q / sum v q) v (1 - r).
 
 A design run is `setup / step / save / load / finish`: `DensityDesign.start`, `.step`, `State.save`, `State.load`,
-`.finish`; `optimize` is the loop around them.
+`.finish`; `optimize` hands them to `optim.minimize`. What a step minimises is posed in `topopt.functional`.
 """
 
 import json
@@ -22,11 +22,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from optim.design.oc import OptimalityCriteria
+import optim
+from optim import prepared
+from optim.design import MMA, OptimalityCriteria, mma, oc
 from pde.grid import System
 from pde.grid.system import Backend
 from topopt.errors import DesignError
 from topopt.filters import ConeFilter
+from topopt.functional import ComplianceFunctional, posed
 from topopt.interpolation import SIMP
 from topopt.problem import Problem, check
 from topopt.projection import Tanh, grey_measure, volume_preserving
@@ -53,6 +56,7 @@ class Settings:
     """Everything the method may be told.
 
     Args:
+        method: "oc", optimality criteria, or "mma", the method of moving asymptotes.
         filter: "density" filters the design, "sensitivity" its derivatives (the classical heuristic).
         radius: of the cone filter, mm.
         penalty, e_min: of SIMP.
@@ -62,10 +66,11 @@ class Settings:
         projection: sharpening; None leaves the filtered field as it is.
         symmetry: axes whose middle plane mirrors the design.
         tolerance: relative residual of the solves on the way; the last one is solved to 1e-8.
-        volume_tolerance: relative width at which the bisection for the multiplier stops.
+        volume_tolerance: relative width at which the bisection of "oc" for the multiplier stops.
         backend: of `pde.grid.System`.
     """
 
+    method: Literal["oc", "mma"] = "oc"
     filter: Literal["density", "sensitivity"] = "density"
     radius: float = 1.5
     penalty: float = 3.0
@@ -105,6 +110,7 @@ class State:
     Attributes:
         x: (*shape,) design variables. u: (cases, *node_shape, dofs) last displacements, the next warm start.
         stage, stage_step: of the continuation. done: nothing is left to do.
+        memory: what the method remembers, name -> (free elements,) or (1,).
     """
 
     x: Field
@@ -114,12 +120,14 @@ class State:
     stage_step: int = 0
     done: bool = False
     history: tuple[Info, ...] = ()
+    memory: dict[str, Field] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write as .npz; `path` is complete or unchanged when this returns."""
         numbers = {k: getattr(self, k) for k in ("iteration", "stage", "stage_step", "done")}
         numbers["history"] = [asdict(info) for info in self.history]
         arrays = {"x": self.x} if self.u is None else {"x": self.x, "u": self.u}
+        arrays |= {f"memory.{name}": array for name, array in self.memory.items()}
         temporary = path.with_name(path.name + ".part")
         try:
             with temporary.open("wb") as file:
@@ -133,7 +141,8 @@ class State:
         with np.load(path, allow_pickle=False) as data:
             numbers = json.loads(str(data["numbers"]))
             history = tuple(Info(**row) for row in numbers.pop("history"))
-            return cls(data["x"], data.get("u"), history=history, **numbers)
+            memory = {name.removeprefix("memory."): data[name] for name in data if name.startswith("memory.")}
+            return cls(data["x"], data.get("u"), history=history, memory=memory, **numbers)
 
 
 @dataclass(frozen=True)
@@ -193,7 +202,7 @@ class DensityDesign:
         self.volumes = problem.filled * problem.free
         self.target = problem.volume_fraction * problem.filled.sum() - (problem.filled * problem.kept).sum()
         pulled = self.filter.vjp(self.volumes) if settings.filter == "density" else self.volumes
-        self.dv = _symmetric(pulled, settings.symmetry)[problem.free]
+        self.dv = symmetric(pulled, settings.symmetry)[problem.free]
         self._check_symmetry()
 
     def start(self) -> State:
@@ -206,24 +215,24 @@ class DensityDesign:
     def step(self, state: State) -> tuple[State, Info]:
         """Evaluate the design and improve it once."""
         began = time.perf_counter()
-        s, free = self.settings, self.problem.free
-        filtered, rho, projection = self.density(state)
-        look = self.response(rho, state.u, s.tolerance)
-        gradient = _symmetric(self._gradient(state.x, filtered, projection, look.gradient), s.symmetry)
-        x = state.x.copy()
-        x[free] = self._updater(state).update(state.x[free], gradient[free], self.dv, self._free_target(state.x))
+        functional = ComplianceFunctional(self, state, self.settings.tolerance)
+        x, memory = self._improve(state, functional)
+        seen = functional.last
+        assert seen is not None
         change = float(np.abs(x - state.x).max())
         info = Info(
             state.iteration + 1,
-            look.compliance,
-            self.volume_fraction(rho),
+            seen.look.compliance,
+            self.volume_fraction(seen.rho),
             change,
-            grey_measure(rho[free]),
-            projection.beta if projection else 0.0,
-            look.iterations,
+            grey_measure(seen.rho[self.problem.free]),
+            seen.projection.beta if seen.projection else 0.0,
+            seen.look.iterations,
             time.perf_counter() - began,
         )
-        moved = replace(state, x=x, u=look.u, iteration=info.iteration, history=(*state.history, info))
+        moved = replace(
+            state, x=x, u=seen.look.u, iteration=info.iteration, history=(*state.history, info), memory=memory
+        )
         return self._advance(moved, info), info
 
     def density(self, state: State) -> tuple[Field, Field, Tanh | None]:
@@ -289,11 +298,29 @@ class DensityDesign:
         spread = float(np.vdot(self.volumes, self.filter(np.where(self.problem.kept, 1.0, 0.0))))
         return self.target - spread
 
-    def _updater(self, state: State) -> OptimalityCriteria:
-        s = self.settings
+    def _improve(self, state: State, functional: ComplianceFunctional) -> tuple[Field, dict[str, Field]]:
+        """One step of the method from the design as it is evaluated now; -> new x (*shape,) and what to remember."""
+        s, free = self.settings, self.problem.free
+        at = state.x[free]
+        problem = prepared.prepare(posed(functional), at, np.ones(2))
+        now = problem.look(at)
         # Once the topology is there, smaller steps keep a sharp projection from overshooting.
-        late = s.projection is not None and s.projection.betas[state.stage] >= 4
-        return OptimalityCriteria(move=s.move / 2 if late else s.move, tolerance=s.volume_tolerance)
+        beta = s.projection.betas[state.stage] if s.projection else 0.0
+        move = s.move / 2 if beta >= 4 else s.move
+        if s.method == "oc":
+            method = OptimalityCriteria(move=move, tolerance=s.volume_tolerance)
+            proposed, memory = method.propose(problem, oc.State(at, now, np.zeros(1))), {}
+        else:
+            first = state.history[0].compliance if state.history else now.f
+            now = problem.rescale(now, np.array([10 / first, 1 / self._free_target(state.x)]))
+            # A steep projection bends the compliance; closer asymptotes keep the first steps of a stage from bouncing.
+            method = MMA(move=move, asymptote=0.5 / (1 + beta) ** 0.5)
+            proposed = method.propose(problem, _remembered(state, at, now))
+            names = ("lam", "before", "before_that", "low", "upp")
+            memory = {name: getattr(proposed, name) for name in names} | {"steps": np.array([float(proposed.steps)])}
+        x = state.x.copy()
+        x[free] = proposed.x
+        return x, memory
 
     def _advance(self, state: State, info: Info) -> State:
         s, plan = self.settings, self.settings.projection
@@ -307,7 +334,8 @@ class DensityDesign:
         last = state.stage + 1 == len(plan.betas)
         if last or (info.grey <= plan.grey and plan.betas[state.stage] >= 8):
             return replace(state, done=True)
-        return replace(state, stage=state.stage + 1, stage_step=0)
+        # What the method remembers belongs to the projection that it was learnt with.
+        return replace(state, stage=state.stage + 1, stage_step=0, memory={})
 
     def _with_kept(self, rho: Field) -> Field:
         p = self.problem
@@ -344,18 +372,45 @@ def optimize(
         SolverError: if a solve does not reach its tolerance.
     """
     design = DensityDesign(problem, replace(settings or Settings(), **changes))
-    state = design.start()
-    while not state.done:
-        state, info = design.step(state)
-        try:
-            if callback is not None:
-                callback(state, info)
-        except StopIteration:
-            break
-    return design.finish(state)
+
+    def tell(k: int, snapshot: optim.Snapshot, info: optim.Info) -> None:
+        if callback is not None:
+            callback(snapshot.state, snapshot.state.history[-1])
+
+    start = design.start()
+    stop = optim.Stop(max_iter=design.settings.max_iterations, tol_kkt=None, tol_x=None)
+    run = optim.minimize(problem, start.x, _Stages(design, start), stop=stop, callbacks=[tell])
+    return design.finish(run.state.state)
 
 
-def _symmetric(field: Field, axes: tuple[int, ...]) -> Field:
+@dataclass(frozen=True)
+class _Stages:
+    """The whole continuation as one method of `optim.minimize`; it knows by itself when it has converged."""
+
+    design: DensityDesign
+    start: State
+
+    def init(self, problem: Problem, x0: Field) -> State:
+        return self.start
+
+    def step(self, problem: Problem, state: State) -> tuple[State, optim.Info]:
+        after, info = self.design.step(state)
+        excess = max(0.0, info.volume - problem.volume_fraction)
+        extra = {"volume": info.volume, "grey": info.grey, "beta": info.beta, "cg": float(info.cg_iterations)}
+        verdict = "converged" if after.done else ""
+        return after, optim.Info(info.compliance, float("nan"), excess, info.change, verdict=verdict, extra=extra)
+
+
+def _remembered(state: State, at: Field, now: prepared.Evaluation) -> mma.State:
+    """Of MMA, or its start. at : (free elements,)"""
+    m = state.memory
+    if not m:
+        return mma.State(at, now, np.ones(1), at, at, at, at)
+    return mma.State(at, now, m["lam"], m["before"], m["before_that"], m["low"], m["upp"], int(m["steps"][0]))
+
+
+def symmetric(field: Field, axes: tuple[int, ...]) -> Field:
+    """Mean of a field (*shape,) and its mirror images."""
     for axis in axes:
         field = (field + np.flip(field, axis)) / 2
     return field

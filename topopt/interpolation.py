@@ -38,6 +38,10 @@ class SIMP:
     def derivative(self, rho: Field) -> Field:
         return self.penalty * rho ** (self.penalty - 1) * (1 - self.e_min)
 
+    def second_derivative(self, rho: Field) -> Field:
+        p = self.penalty
+        return p * (p - 1) * rho ** max(p - 2, 0) * (1 - self.e_min)
+
 
 @dataclass(frozen=True)
 class RAMP:
@@ -60,3 +64,6 @@ class RAMP:
 
     def derivative(self, rho: Field) -> Field:
         return (1 - self.e_min) * (1 + self.q) / (1 + self.q * (1 - rho)) ** 2
+
+    def second_derivative(self, rho: Field) -> Field:
+        return 2 * self.q * (1 - self.e_min) * (1 + self.q) / (1 + self.q * (1 - rho)) ** 3

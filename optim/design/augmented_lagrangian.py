@@ -67,8 +67,9 @@ class AugmentedLagrangian:
             state.x,
         )
         at, steps = self.inner.init(inner, state.x), 0
-        for steps in range(1, self.inner_steps + 1):
-            at, info = self.inner.step(inner, at)
+        while steps < self.inner_steps:
+            at, info = self.inner.step(inner, at)  # pyright: ignore[reportArgumentType]
+            steps += 1
             if info.kkt <= state.tolerance or info.verdict or info.f < -1e30:
                 break
         x, now = at.x, problem.look(at.x, seen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from optim.arrays import Array, Host
 from optim.design.kkt import report
-from optim.design.mma import AT_ITS_PRICE, MMA, State, in_its_precision, box_width, approximation, asymptotes, reject
+from optim.design.mma import AT_ITS_PRICE, MMA, State, approximation, asymptotes, box_width, in_its_precision, reject
 from optim.prepared import Prepared, prepare
 from optim.problem import Problem
 from optim.result import Info

@@ -108,15 +108,20 @@ def approximation(method: Any, problem: Prepared, state: State, low: Array, upp:
     beta = xp.minimum(xp.minimum(problem.upper, upp - 0.1 * (upp - x)), x + move * width)
     m = problem.m
     J = state.now.J if state.now.J is not None else x[None][:0]
-    vectors = (xp.double(v) for v in (x, state.now.df, J))
     return Subproblem(
         xp,
-        *vectors,
-        state.now.c,
-        *(xp.double(v) for v in (low, upp, alpha, beta, width)),
-        rho,
-        np.full(m, method.penalty),
-        np.ones(m),
+        x=xp.double(x),
+        df=xp.double(state.now.df),
+        J=xp.double(J),
+        c=state.now.c,
+        low=xp.double(low),
+        upp=xp.double(upp),
+        alpha=xp.double(alpha),
+        beta=xp.double(beta),
+        width=xp.double(width),
+        rho=rho,
+        penalty=np.full(m, method.penalty),
+        curvature=np.ones(m),
     )
 
 

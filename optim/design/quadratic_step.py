@@ -17,7 +17,7 @@ MOST_STEPS = 80
 def solve(
     g: Host, B: Host, A: Host, r: Host, lower: Host, upper: Host, price: float, tolerance: float = 1e-15
 ) -> tuple[Host, Host]:
-    """d (n,) and lam (rows,) in [0, price]. g, lower, upper : (n,); B : (n, n) semidefinite; A : (rows, n); r : (rows,)."""
+    """d (n,) and lam (rows,) in [0, price]. B : (n, n) semidefinite; A : (rows, n); vectors (n,), r (rows,)."""
     width = np.maximum(upper - lower, 1e-13 * (1 + np.abs(lower)))
     d = lower + width / 2
     scale = max(1.0, np.abs(g).max(initial=0.0))

@@ -17,7 +17,7 @@ BLOCK = 4096
 def dual(weights: Host, *arguments: Any) -> tuple[Host, Host]:
     """g_i = sum_j p_ij/(U - x) + q_ij/(x - L) at x(lam), (m,), and sum_free h h^T / w, (m, m)."""
     m, n = arguments[1].shape
-    parts = _dual(weights, *arguments, -(-n // BLOCK))
+    parts = _dual(weights, *arguments, -(-n // BLOCK))  # pyright: ignore[reportCallIssue]
     total = parts.sum(axis=0)
     return total[:m], total[m:].reshape(m, m)
 
@@ -25,13 +25,13 @@ def dual(weights: Host, *arguments: Any) -> tuple[Host, Host]:
 def sums(*arguments: Any) -> Host:
     """The same g, at the x where the approximation touches."""
     n = arguments[1].shape[1]
-    return _touching(*arguments, -(-n // BLOCK)).sum(axis=0)
+    return _touching(*arguments, -(-n // BLOCK)).sum(axis=0)  # pyright: ignore[reportCallIssue]
 
 
 def primal(weights: Host, *arguments: Any) -> Host:
     """x(lam), (n,)."""
     out = np.empty_like(arguments[0])
-    _primal(weights, *arguments, out, -(-out.size // BLOCK))
+    _primal(weights, *arguments, out, -(-out.size // BLOCK))  # pyright: ignore[reportCallIssue]
     return out
 
 

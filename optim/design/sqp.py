@@ -54,7 +54,8 @@ class SQP:
         problem = prepare(problem, x0)
         if problem.n + problem.m > LARGEST:
             raise MethodError(
-                f"SQP is dense and takes up to {LARGEST} variables and constraints, not {problem.n + problem.m}: use MMA"
+                f"SQP is dense and takes up to {LARGEST} variables and constraints, not {problem.n + problem.m}: "
+                "use MMA"
             )
         B = np.eye(problem.n) if self.hessian == "bfgs" else np.zeros((problem.n, problem.n))
         return State(x0, problem.first_look(x0), np.zeros(problem.m), B, self.move, self.price)
@@ -65,7 +66,7 @@ class SQP:
         violated = _violation(problem, state.now.c)
         J = _jacobian(problem, state.now)
         g = problem.xp.host(state.now.df)
-        model = -(g @ d + 0.5 * d @ state.B @ d)
+        model = -float(g @ d + 0.5 * d @ state.B @ d)
         predicted = model + price * (violated - _violation(problem, state.now.c + J @ d))
         noise = 10 * problem.xp.precision(state.now.df) * (abs(state.now.f) + price * violated)
         x, now, ratio = self._try(problem, state, d, price, predicted, noise)
@@ -116,9 +117,9 @@ class SQP:
             problem, state.x, state.now, lam, 0.0, accepted=False, reason=reason, verdict=verdict, extra=extra
         )
         # What the refused point says about the curvature is as good as from any other.
-        B, learnt = (
-            self._learn(problem, state, x, now, lam) if now is not None and not over else (state.B, state.learnt)
-        )
+        B, learnt = state.B, state.learnt
+        if now is not None and not over:
+            B, learnt = self._learn(problem, state, x, now, lam)
         return replace(state, radius=radius, price=price, lam=lam, B=B, learnt=learnt), info
 
     def _priced_step(self, problem: Prepared, state: State) -> tuple[Host, Host, float]:

@@ -12,12 +12,8 @@ from optim import Stop
 from optim.design import GCMMA, MMA, SQP, AugmentedLagrangian, OptimalityCriteria, ProjectedLBFGS, TrustRegionNewton
 from tests.optim import problems
 
-CONSTRAINED = [
-    AugmentedLagrangian(),
-    AugmentedLagrangian(inner=TrustRegionNewton()),
-    SQP(),
-    SQP(hessian="none", move=0.5),
-]
+NEWTON_INSIDE = AugmentedLagrangian(inner=TrustRegionNewton())
+CONSTRAINED = [AugmentedLagrangian(), NEWTON_INSIDE, SQP(), SQP(hessian="none", move=0.5)]
 
 
 @pytest.mark.parametrize("method", CONSTRAINED, ids=["al", "al-newton", "sqp", "slp"])

@@ -1,7 +1,7 @@
 """Why the inner product is part of the problem: a control problem solved on finer and finer meshes.
 
--u'' = f on (0, 1), u = 0 at both ends; J = |u - sin pi x|^2 / 2 + alpha |f|^2 / 2 in L2. The optimum is f = c sin(pi x),
-c = pi^2 / (1 + alpha pi^4), with J = alpha pi^4 / (4 (1 + alpha pi^4)).
+-u'' = f on (0, 1), u = 0 at both ends; J = |u - sin pi x|^2 / 2 + alpha |f|^2 / 2 in L2. The optimum is
+f = c sin(pi x), c = pi^2 / (1 + alpha pi^4), with J = alpha pi^4 / (4 (1 + alpha pi^4)).
 """
 
 from dataclasses import dataclass
