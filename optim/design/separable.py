@@ -12,12 +12,13 @@ from numba import prange
 from optim.arrays import Host
 
 BLOCK = 4096
+ALONE = 8 * BLOCK  # up to so many variables one thread is done before others have woken up
 
 
 def dual(weights: Host, *arguments: Any) -> tuple[Host, Host]:
     """g_i = sum_j p_ij/(U - x) + q_ij/(x - L) at x(lam), (m,), and sum_free h h^T / w, (m, m)."""
     m, n = arguments[1].shape
-    parts = _dual(weights, *arguments, -(-n // BLOCK))  # pyright: ignore[reportCallIssue]
+    parts = _fitting(_dual, n)(weights, *arguments, -(-n // BLOCK))
     total = parts.sum(axis=0)
     return total[:m], total[m:].reshape(m, m)
 
@@ -25,13 +26,13 @@ def dual(weights: Host, *arguments: Any) -> tuple[Host, Host]:
 def sums(*arguments: Any) -> Host:
     """The same g, at the x where the approximation touches."""
     n = arguments[1].shape[1]
-    return _touching(*arguments, -(-n // BLOCK)).sum(axis=0)  # pyright: ignore[reportCallIssue]
+    return _fitting(_touching, n)(*arguments, -(-n // BLOCK)).sum(axis=0)
 
 
 def primal(weights: Host, *arguments: Any) -> Host:
     """x(lam), (n,)."""
     out = np.empty_like(arguments[0])
-    _primal(weights, *arguments, out, -(-out.size // BLOCK))  # pyright: ignore[reportCallIssue]
+    _fitting(_primal, out.size)(weights, *arguments, out, -(-out.size // BLOCK))
     return out
 
 
@@ -107,3 +108,11 @@ def _touching(df, J, x, low, upp, alpha, beta, width, rho, blocks):  # pragma: n
                 row[i] += ahead * (1.001 * s + 0.001 * t + flat) + behind * (0.001 * s + 1.001 * t + flat)
         out[block] = row
     return out
+
+
+_ALONE = {kernel: numba.njit(cache=True)(kernel.py_func) for kernel in (_primal, _dual, _touching)}
+
+
+def _fitting(kernel: Any, n: int) -> Any:
+    """The same kernel with or without threads; the bits are the same."""
+    return _ALONE[kernel] if n <= ALONE else kernel
