@@ -1,7 +1,9 @@
-"""The three pictures of the page in docs/images: before, during and after a run. `python docs/screenshots.py`
+"""The pictures of the pages in docs/images: before, during and after a run, and a barycenter.
 
-Starts the page on a free port with an empty folder of runs, states the sample bracket, and lets the real worker run.
-Needs Chromium and playwright, and some minutes.
+    python docs/screenshots.py [--only structure | barycenter]
+
+Starts the page on a free port with an empty folder of runs, states the sample bracket, and lets the real worker run;
+then the barycenter of four samples. Needs Chromium and playwright, and some minutes.
 """
 
 import argparse
@@ -26,6 +28,7 @@ WIDTH, HEIGHT = 1440, 900
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voxels", default="60000", help="inside the bracket")
+    parser.add_argument("--only", choices=("structure", "barycenter"), help="one of the pages; default, both")
     parser.add_argument("--out", type=Path, default=HERE / "images")
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -40,10 +43,15 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.set_default_timeout(120_000)
-            page.goto(address)
-            _before(page, options.voxels, options.out / "page-before.png")
-            _during(page, options.out / "page-during.png")
-            _after(page, options.out / "page-after.png")
+            if options.only != "barycenter":
+                page.goto(address)
+                _before(page, options.voxels, options.out / "page-before.png")
+                _during(page, options.out / "page-during.png")
+                _after(page, options.out / "page-after.png")
+            if options.only != "structure":
+                page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+                page.goto(f"{address}/barycenter")
+                _barycenter(page, options.out / "page-barycenter.png")
             browser.close()
     return 0
 
@@ -77,6 +85,18 @@ def _after(page: Any, picture: Path) -> None:
     page.set_viewport_size({"width": WIDTH, "height": round(tall)})
     _settle(page)
     page.screenshot(path=picture)
+
+
+def _barycenter(page: Any, picture: Path) -> None:
+    page.wait_for_selector("#preview-picture")
+    page.get_by_label("Two discs", exact=True).check()
+    page.wait_for_selector(".inputs.n4")
+    page.locator("#weight-2 input[type=number]").fill("0.2")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".checks .good:has-text('11.8 %')")
+    page.locator("#run").click()
+    page.wait_for_selector("#results", timeout=600_000)
+    _after(page, picture)
 
 
 def _settle(page: Any) -> None:

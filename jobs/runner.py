@@ -35,7 +35,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
     Raises:
         one of USER_ERRORS; the run's status then says "failed" and why.
     """
-    noting = _Noting(run, observer)
+    began, noting = time.monotonic(), _Noting(run, observer)
     template = template_for(job, run, noting)
     try:
         with StopRequest(run.folder) as stop:
@@ -47,7 +47,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
             if stop.wanted:
                 run.set_status("stopped", "optimise", f"stopped after iteration {state.iteration}; it can be resumed")
                 return None
-            result = template.finish(state)
+            result = {**template.finish(state), "seconds": round(time.monotonic() - began, 3)}
             run.write_json("result.json", result)
             run.set_status("succeeded", "done", READY[job.job])
             return result
@@ -60,7 +60,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
             raise
     except MemoryError as error:
         _last_word(run, "out of memory")
-        raise JobError("the run needs more memory than there is: raise voxels.size or lower voxels.count") from error
+        raise JobError("the run needs more memory than there is: ask for fewer voxels or cells") from error
     except BaseException as error:
         _last_word(run, f"interrupted: {type(error).__name__}: {error}")
         raise

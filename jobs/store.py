@@ -5,6 +5,7 @@
     status.json       where it is               log.txt          what it said
     env.json          versions, machine         ckpt/            checkpoints, the last two, each with its checksum
     preview.glb       the shape so far          artifacts/       files handed over, the report among them
+    looks/            pictures of the page
     result.json       written last: its presence says that the run succeeded
 
 Files are replaced whole (temporary name, then rename), so that a reader or a killed process never sees half of one.
@@ -175,6 +176,9 @@ class Run:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
 
+    def _places(self) -> list[Path]:
+        return [self.inputs, self.checkpoints, self.artifacts, self.folder / "looks"]
+
     def _clear(self) -> None:
         own = [
             "result.json",
@@ -186,7 +190,7 @@ class Run:
             "preview.glb",
             "worker.pid",
         ]
-        filed = [path for place in (self.inputs, self.checkpoints, self.artifacts) for path in place.glob("*")]
+        filed = [path for place in self._places() for path in place.glob("*")]
         for path in [self.folder / name for name in own] + filed:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

@@ -19,6 +19,7 @@ class Panel:
     title: str
     zero: bool = False  # the axis starts at zero
     digits: int = 4
+    power: bool = False  # the values are exponents of ten
 
 
 PANELS = (
@@ -28,30 +29,30 @@ PANELS = (
 )
 
 
-def convergence(rows: Sequence[dict[str, Any]], unit: str = "N mm") -> str:
-    """Compliance, volume and grey against the iteration, as inline SVG; a sentence while there is nothing to draw."""
+def convergence(rows: Sequence[dict[str, Any]], unit: str = "N mm", panels: Sequence[Panel] = PANELS) -> str:
+    """Panels, by default compliance, volume and grey, against the iteration, as inline SVG; a sentence while there is
+    nothing to draw."""
     points = [row for row in rows if _finite(row.get("iteration"))]
     if len(points) < 2:
         return '<p class="quiet plot-empty">The plot begins with the second iteration.</p>'
     last = max(row["iteration"] for row in points)
     ticks = _ticks(0, last, 6, whole=True)
     right = max(last, ticks[-1])
-    height = TOP + len(PANELS) * (HEIGHT + GAP) + BOTTOM - GAP
+    height = TOP + len(panels) * (HEIGHT + GAP) + BOTTOM - GAP
 
     def x(iteration: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * iteration / right
 
-    floor = TOP + len(PANELS) * (HEIGHT + GAP) - GAP
-    parts = [
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_summary(points, unit))}">'
-    ]
+    floor = TOP + len(panels) * (HEIGHT + GAP) - GAP
+    words = escape(_summary(points, unit, panels))
+    parts = [f'<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{words}">']
     for tick in ticks:
         parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{floor + 16}" text-anchor="middle">{tick:g}</text>')
         parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{floor}"/>')
     parts.append(f'<text class="title" x="{WIDTH - RIGHT}" y="{floor + 33}" text-anchor="end">Iteration</text>')
-    for number, panel in enumerate(PANELS):
+    for number, panel in enumerate(panels):
         parts.append(_panel(panel, points, TOP + number * (HEIGHT + GAP), x, unit))
-    parts.append(_readings(points, x, floor))
+    parts.append(_readings(points, x, floor, panels))
     return "".join(parts) + "</svg>"
 
 
@@ -70,14 +71,14 @@ def _panel(panel: Panel, rows: Sequence[dict[str, Any]], top: float, x: Any, uni
     line = " ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in values)
     title = panel.title.replace("N mm", unit)
     end = values[-1]
-    now = figure(end[1], panel.digits)
+    now = figure(10 ** end[1] if panel.power else end[1], panel.digits)
     parts = [
         f'<text class="title" x="{LEFT}" y="{top - 7}">{escape(title)}</text>',
         f'<text class="value {panel.key}" x="{WIDTH - RIGHT}" y="{top - 7}" text-anchor="end">{now}</text>',
     ]
     for tick in ticks:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
-        label = f"{tick:.4g}"
+        label = f"1e{tick:g}" if panel.power else f"{tick:.4g}"
         parts.append(f'<text class="tick" x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{label}</text>')
     clip = f"clip-{panel.key}"
     box = f'x="{LEFT - 2}" y="{top - 1:.1f}" width="{WIDTH - LEFT - RIGHT + 4}" height="{HEIGHT + 2}"'
@@ -87,13 +88,13 @@ def _panel(panel: Panel, rows: Sequence[dict[str, Any]], top: float, x: Any, uni
     return "".join(parts)
 
 
-def _readings(rows: Sequence[dict[str, Any]], x: Any, floor: float) -> str:
+def _readings(rows: Sequence[dict[str, Any]], x: Any, floor: float, panels: Sequence[Panel]) -> str:
     """An invisible column per iteration that tells its values when pointed at."""
     step = max(1, len(rows) // 250)
     half = max(1.5, 0.5 * step * (x(1) - x(0)))
     parts = []
     for row in rows[::step]:
-        words = ", ".join(f"{p.key} {figure(row.get(p.key))}" for p in PANELS)
+        words = ", ".join(f"{p.key} {figure(_shown(row.get(p.key), p))}" for p in panels)
         parts.append(
             f'<g class="reading"><rect x="{x(row["iteration"]) - half:.1f}" y="{TOP}" width="{2 * half:.1f}" '
             f'height="{floor - TOP}"/><title>{escape(f"iteration {row['iteration']}: {words}")}</title></g>'
@@ -126,8 +127,17 @@ def _ticks(low: float, high: float, most: int, whole: bool = False) -> list[floa
     return [k * step for k in range(first, last + 1)]
 
 
-def _summary(rows: Sequence[dict[str, Any]], unit: str) -> str:
+def _shown(value: Any, panel: Panel) -> Any:
+    return 10**value if panel.power and _finite(value) else value
+
+
+def _summary(rows: Sequence[dict[str, Any]], unit: str, panels: Sequence[Panel]) -> str:
     first, last = rows[0], rows[-1]
+    if panels is not PANELS:
+        told = [
+            f"{p.key} {figure(_shown(first.get(p.key), p))} to {figure(_shown(last.get(p.key), p))}" for p in panels
+        ]
+        return f"Convergence over {last['iteration']} iterations: {', '.join(told)}"
     return (
         f"Convergence over {last['iteration']} iterations: compliance from {figure(first.get('compliance'))} to "
         f"{figure(last.get('compliance'))} {unit}, volume fraction {figure(last.get('volume'))}, "

@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse
 from jobs.errors import RunFolderError
 from jobs.store import Run
 from ui.bodies import BODY_FILES, find_body
-from ui.runs import artifact, find_run, progress_csv
+from ui.runs import artifact, find_run, look_file, progress_csv
 
 ASSETS = Path(__file__).with_name("assets")
 HEADERS = {
@@ -59,6 +59,10 @@ def add_routes(app: FastAPI, root: Path) -> None:
     @app.get("/runs/{run_id}/files/{name}")
     def run_file(run_id: str, name: str) -> Response:
         return _file(artifact(_run(root, run_id), name), f"{run_id}-{name}")
+
+    @app.get("/runs/{run_id}/looks/{name}")
+    def look(run_id: str, name: str) -> Response:
+        return _file(look_file(_run(root, run_id), name), name)
 
     @app.get("/bodies/{body_id}/{name}")
     def body_file(body_id: str, name: str) -> Response:

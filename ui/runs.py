@@ -9,6 +9,7 @@ from jobs.errors import RunFolderError
 from jobs.store import Run
 
 RUN_ID = re.compile(r"[\w+-][\w.+-]{0,199}", re.ASCII)
+LOOK = re.compile(r"(preview|input-[1-8])\.png")
 ACTIVE = ("queued", "running")
 # What a download is for, in the order in which the buttons stand.
 KINDS = {
@@ -17,6 +18,9 @@ KINDS = {
     "glb": "for viewers",
     "step": "for CAD",
     "vtu": "density field, ParaView",
+    "png": "picture, 16 bit grey",
+    "npy": "density field, NumPy",
+    "vti": "density field, ParaView",
 }
 
 
@@ -39,6 +43,7 @@ class Entry:
     name: str
     state: str
     started: float
+    kind: str = "structure"
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class RunView:
 
     Attributes:
         job: config.yaml as plain data, {} while it is not there.
+        looks: small pictures that the page left in the folder of a barycenter: what was put in, a preview.
         stopping: a stop was asked for, and the step under way is still being finished.
         stamp: changes whenever something of the run has changed that the page shows.
     """
@@ -59,6 +65,7 @@ class RunView:
     preview: str | None
     downloads: list[Download]
     pictures: list[str]
+    looks: dict[str, str]
     log: str
     stopping: bool
     stamp: str
@@ -66,6 +73,11 @@ class RunView:
     @property
     def state(self) -> str:
         return str(self.status.get("state", "queued"))
+
+    @property
+    def kind(self) -> str:
+        """Of the job: structure or barycenter."""
+        return str(self.job.get("job") or "structure")
 
     @property
     def active(self) -> bool:
@@ -108,7 +120,8 @@ def history(root: Path, most: int = 200) -> list[Entry]:
         run = Run(folder)
         if RUN_ID.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir() and run.is_run:
             started = _modified(run.config) or _modified(folder)
-            entries.append(Entry(folder.name, _name_of(folder.name), str(run.status().get("state")), started))
+            state = str(run.status().get("state"))
+            entries.append(Entry(folder.name, _name_of(folder.name), state, started, _kind_of(run.config)))
     return sorted(entries, key=lambda e: (e.started, e.id), reverse=True)[:most]
 
 
@@ -132,6 +145,7 @@ def view(root: Path, run_id: str) -> RunView:
         preview=f"/runs/{run_id}/preview.glb?at={preview:.3f}" if preview else None,
         downloads=_downloads(run, run_id, result) if result else [],
         pictures=[f"/runs/{run_id}/files/{name}" for name in _listed(result, "pictures") if artifact(run, name)],
+        looks={path.stem: f"/runs/{run_id}/looks/{path.name}" for path in _looks(run)},
         log=_tail(run.log),
         stopping=stopping,
         stamp=stamp,
@@ -148,9 +162,21 @@ def artifact(run: Run, name: str) -> Path | None:
     return path if inside and path.is_file() and not path.is_symlink() else None
 
 
+def look_file(run: Run, name: str) -> Path | None:
+    """A small picture that the page left in the folder of a run, see `ui.barycenter.looks`."""
+    path = run.folder / "looks" / name
+    return path if LOOK.fullmatch(name) and path.is_file() and not path.is_symlink() else None
+
+
+def _looks(run: Run) -> list[Path]:
+    names = sorted(path.name for path in (run.folder / "looks").glob("*.png"))
+    return [path for name in names if (path := look_file(run, name))]
+
+
 def _offered(result: dict[str, Any]) -> list[str]:
     exports = [_base(row.get("path")) for row in result.get("exports") or [] if isinstance(row, dict)]
-    return [name for name in (*exports, *_listed(result, "pictures"), _base(result.get("report"))) if name]
+    listed = (*_listed(result, "artifacts"), *_listed(result, "pictures"))
+    return [name for name in (*exports, *listed, _base(result.get("report"))) if name]
 
 
 def _listed(result: dict[str, Any] | None, key: str) -> list[str]:
@@ -175,6 +201,8 @@ def _downloads(run: Run, run_id: str, result: dict[str, Any]) -> list[Download]:
         label, about = _kind(name).upper(), KINDS.get(_kind(name), "")
         if name == "reanalysis.vtu":
             about = "stress on tetrahedra, ParaView"
+        if name.startswith("design."):
+            label, about = f"{label}, b/w", "black and white, of the volume asked for"
         if name.endswith(".html"):
             label, about = "Report", "what was asked, found and checked"
         found.append(Download(name, label, about, f"/runs/{run_id}/files/{name}", path.stat().st_size))
@@ -200,6 +228,16 @@ def _job(config: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, YAMLError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def _kind_of(config: Path) -> str:
+    """The kind of a job by the first line of its file, which is enough for a list of many runs."""
+    try:
+        with config.open(encoding="utf-8") as file:
+            first = file.readline(200)
+    except (OSError, UnicodeDecodeError):
+        return "structure"
+    return "barycenter" if first.strip() == "job: barycenter" else "structure"
 
 
 def _tail(log: Path, lines: int = 60, most: int = 20_000) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,21 +60,27 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
     from fastapi import FastAPI
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from ui import routes, theme
-    from ui.bodies import forget_old
+    from ui import bodies, images, routes, theme
+    from ui.barycenter import page as barycenter
+    from ui.barycenter.setup import sample_css
     from ui.structure import page, presets
 
     root = root.resolve()
     root.mkdir(parents=True, exist_ok=True)
-    forget_old(root)
+    bodies.forget_old(root)
+    images.forget_old(root)
     app = FastAPI(title="Formgrad", docs_url=None, redoc_url=None, openapi_url=None)
     if not open_to_others:
         # A page elsewhere could name this machine by a DNS entry of its own; it is not answered.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"])
     routes.add_routes(app, root)
+    pages = page.build(root)
+    barycenter.add(pages, root)
+    # Gradio says so whenever there are several pages, even if nobody asked for rendering on the server.
+    warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
     return gr.mount_gradio_app(
         app,
-        page.build(root),
+        pages,
         path="/",
         server_name=host,
         server_port=port,
@@ -88,7 +95,7 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
         pwa=False,
         mcp_server=False,
         theme=theme.theme(),
-        css=theme.css() + presets.card_css(),
+        css=theme.css() + presets.card_css() + sample_css(),
         head=theme.HEAD,
     )
 

@@ -12,23 +12,14 @@ from ui.structure.asked import Asked
 from ui.structure.events import wire_form
 from ui.structure.plain import html
 from ui.structure.shown import Shown, wire_run, wire_watch
-
-LOGO = (
-    '<svg viewBox="0 0 32 32" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linejoin="round" '
-    'stroke-linecap="round" aria-hidden="true"><path d="M4 6v20M4 8l24 8L4 24M4 8l12 12 M4 24l12-12"/></svg>'
-)
-TOP = (
-    f'<div class="top-bar">{LOGO}<h1>Formgrad</h1>'
-    '<p class="quiet">From supports, loads and material to a part that can be made</p>'
-    '<button type="button" id="theme-switch">Light / dark</button></div>'
-)
+from ui.top import top
 
 
 def build(root: Path) -> gr.Blocks:
     """The page over the runs under `root`."""
     form = setup.Setup()
     with gr.Blocks(title="Formgrad", analytics_enabled=False, delete_cache=(3600, 86400), fill_width=True) as page:
-        html(TOP, elem_id="top")
+        html(top("Structure"), elem_id="top")
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="left"):
                 setup.build(form)

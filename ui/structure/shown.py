@@ -33,6 +33,7 @@ class Shown:
             with gr.Row(elem_id="watch-body"):
                 with gr.Column(scale=6, min_width=300):
                     html('<form-view id="watch-view" style="--view-height:412px"></form-view>')
+                    self.picture = html("", elem_id="watch-picture")
                 with gr.Column(scale=5, min_width=300):
                     self.plot = html(watch.plot(None))
             self.results = html("", elem_id="result-block")
@@ -49,19 +50,25 @@ class Shown:
 
     @property
     def outputs(self) -> list[Any]:
-        return [self.state, self.plot, self.results, self.log, self.stop, self.resume, self.timer, self.stamp]
+        seen = [self.state, self.picture, self.plot, self.results, self.log]
+        return [*seen, self.stop, self.resume, self.timer, self.stamp]
+
+    def unchanged(self) -> list[Any]:
+        """Leave all of `outputs` as they are."""
+        return [gr.skip()] * len(self.outputs)
 
     def look(self, run_id: str, stamp: str) -> list[Any]:
         """What has changed since the look that left `stamp`."""
         if not run_id:
-            return [gr.skip()] * 6 + [gr.Timer(SLOW), ""]
+            return [*self.unchanged()[:-2], gr.Timer(SLOW), ""]
         try:
             run = runs.view(self.root, run_id)
         except RunFolderError as error:
             return [
                 watch.state(None, str(error)),
+                update(""),
                 watch.plot(None),
-                "",
+                update(""),
                 watch.log(None),
                 *_buttons(None),
                 gr.Timer(SLOW),
@@ -69,10 +76,11 @@ class Shown:
             ]
         mark = f"{run_id} {run.stamp}"
         if mark == stamp:
-            return [gr.skip()] * 8
+            return self.unchanged()
         pace = gr.Timer(FAST if run.active else SLOW)
         return [
             watch.state(run),
+            update(watch.picture(run)),
             watch.plot(run),
             update(watch.results(run)),
             watch.log(run),
@@ -84,9 +92,14 @@ class Shown:
     def list(self, run_id: str) -> Any:
         """The list of runs, newest first."""
         entries = runs.history(self.root)
-        choices = [(watch.history_label(e.name, e.state, e.started), e.id) for e in entries]
+        choices = [(watch.history_label(e.name, e.state, e.started, _other(e.kind)), e.id) for e in entries]
         known = run_id if any(e.id == run_id for e in entries) else None
         return gr.Radio(choices=choices, value=known, label=_history_title(len(entries)))
+
+
+def _other(kind: str) -> str:
+    """Kinds of jobs are named where they are not the usual one."""
+    return "" if kind == "structure" else kind
 
 
 def _history_title(count: int) -> str:
@@ -108,7 +121,7 @@ def wire_run(form: setup.Setup, root: Path, button: gr.Button, error: gr.HTML, s
             started = start(job, root)
         except (JobError, DesignError, RunFolderError) as problem_found:
             told = f'<p class="run-error" role="alert">{escape(problem_found)}</p>'
-            return [update(told), gr.skip(), gr.skip(), *([gr.skip()] * 8)]
+            return [update(told), gr.skip(), gr.skip(), *shown.unchanged()]
         run_id = started.folder.name
         return [update(""), run_id, gr.Tabs(selected="run"), *shown.look(run_id, "")]
 

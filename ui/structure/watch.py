@@ -3,6 +3,7 @@
 from typing import Any
 
 from ui import plots
+from ui.barycenter import watch as barycenter
 from ui.runs import RunView
 from ui.words import bytes_text, duration, escape, figure, moment, percent
 
@@ -19,6 +20,7 @@ PHASES = {
     "report": "Report",
     "done": "Ready",
 }
+EXPLAINED = "What it is"
 EMPTY = "No run yet. Choose a problem on the left and press Run: the design appears here while it forms."
 
 
@@ -61,6 +63,8 @@ def _bar(run: RunView) -> str:
 
 def _expected(run: RunView) -> int:
     """Iterations in all, by what the run itself expects."""
+    if run.kind == "barycenter":
+        return barycenter.expected(run)
     last = run.rows[-1] if run.rows else {}
     left, pace = last.get("seconds_left"), last.get("seconds")
     if isinstance(left, int | float) and isinstance(pace, int | float) and pace > 0:
@@ -72,6 +76,8 @@ def _expected(run: RunView) -> int:
 def _numbers(run: RunView) -> str:
     if not run.rows:
         return ""
+    if run.kind == "barycenter":
+        return _cells(barycenter.numbers(run))
     last = run.rows[-1]
     at = figure(last.get("iteration", len(run.rows)))
     cells = [
@@ -83,6 +89,10 @@ def _numbers(run: RunView) -> str:
     ]
     if run.active and run.status.get("phase") == "optimise":
         cells.append(("Time left", f"about {duration(last.get('seconds_left'))}"))
+    return _cells(cells)
+
+
+def _cells(cells: list[tuple[str, str]]) -> str:
     return '<div class="numbers">' + "".join(f"<span>{name} <b>{value}</b></span>" for name, value in cells) + "</div>"
 
 
@@ -103,7 +113,14 @@ def plot(run: RunView | None) -> str:
     """The convergence panel."""
     if run is None:
         return '<div class="panel plot-panel"><p class="quiet plot-empty">The convergence plot appears here.</p></div>'
+    if run.kind == "barycenter":
+        return barycenter.plot(run)
     return f'<div class="panel plot-panel">{plots.convergence(run.rows, unit(run))}</div>'
+
+
+def picture(run: RunView | None) -> str:
+    """What is shown in place of the 3-D view: the picture of a barycenter; nothing for a structure."""
+    return barycenter.picture(run) if run is not None and run.kind == "barycenter" else ""
 
 
 def results(run: RunView | None) -> str:
@@ -113,7 +130,11 @@ def results(run: RunView | None) -> str:
     told = "".join(f'<p class="panel notes">{escape(note)}</p>' for note in remarks(run))
     shots = "".join(f'<img src="{url}" alt="View of the part" loading="lazy">' for url in run.pictures)
     gallery = f'<div class="panel portraits">{shots}</div>' if shots else ""
-    left = f'<div class="panel">{_table(run)}</div>{told}'
+    if run.kind == "barycenter":
+        table = _table(barycenter.result_rows(run), EXPLAINED)
+    else:
+        table = _table(result_rows(run), "Difference")
+    left = f'<div class="panel">{table}</div>{told}'
     right = f'<div class="panel downloads">{_downloads(run)}</div>'
     return f'<div class="results"><div class="problem">{left}</div>{right}{gallery}</div>'
 
@@ -124,14 +145,15 @@ def remarks(run: RunView) -> list[str]:
     return [text[:1].upper() + text[1:] for text in notes]
 
 
-def _table(run: RunView) -> str:
+def _table(found: list[tuple[str, str, str]], third: str) -> str:
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td>{value}</td><td class="quiet">{about}</td></tr>'
-        for name, value, about in result_rows(run)
+        for name, value, about in found
     )
     return (
-        '<table class="result" id="results"><caption>Results</caption><thead><tr><th scope="col">Quantity</th>'
-        f'<th scope="col">Value</th><th scope="col">Difference</th></tr></thead><tbody>{rows}</tbody></table>'
+        f'<table class="result{" explained" if third == EXPLAINED else ""}" id="results"><caption>Results</caption>'
+        '<thead><tr><th scope="col">Quantity</th>'
+        f'<th scope="col">Value</th><th scope="col">{third}</th></tr></thead><tbody>{rows}</tbody></table>'
     )
 
 
@@ -184,6 +206,7 @@ def log(run: RunView | None) -> str:
     return f'<pre class="log" tabindex="0">{escape(text) or "Nothing has been said yet."}</pre>'
 
 
-def history_label(name: str, state: str, started: float) -> str:
-    """A line of the list of runs."""
-    return f"{name}  ·  {moment(started)}  ·  {state}"
+def history_label(name: str, state: str, started: float, kind: str = "") -> str:
+    """A line of the list of runs. kind: only where it is not in the name already."""
+    kind = f"  ·  {kind}" if kind and kind not in name else ""
+    return f"{name}{kind}  ·  {moment(started)}  ·  {state}"
