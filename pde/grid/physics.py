@@ -179,16 +179,43 @@ def _mode_gradients(xi: NDArray[np.float64], spacing: tuple[float, ...]) -> Matr
 
 
 def _elastic_element(C: Matrix, spacing: tuple[float, ...], element: str) -> Matrix:
+    n = 2 ** len(spacing) * len(spacing)
+    K = _with_modes(C, spacing)
+    if element == "standard":
+        return _symmetric(K[:n, :n])
+    K_ua, K_aa = K[:n, n:], K[n:, n:]
+    return _symmetric(K[:n, :n] - K_ua @ np.linalg.solve(K_aa, K_ua.T))
+
+
+def _with_modes(C: Matrix, spacing: tuple[float, ...]) -> Matrix:
+    """Nodal values first, then Wilson's modes, not condensed."""
     dim = len(spacing)
     n = 2**dim * dim
     K = np.zeros((n + dim * dim, n + dim * dim))
     for xi, weight in _gauss(dim):
         B = np.hstack([strain_matrix(shape_gradients(xi, spacing)), strain_matrix(_mode_gradients(xi, spacing))])
         K += weight * np.prod(spacing) / 2**dim * B.T @ C @ B
-    if element == "standard":
-        return _symmetric(K[:n, :n])
-    K_ua, K_aa = K[:n, n:], K[n:, n:]
-    return _symmetric(K[:n, :n] - K_ua @ np.linalg.solve(K_aa, K_ua.T))
+    return K
+
+
+def gauss_strain_matrices(physics: "Elasticity | Anisotropic", spacing: tuple[float, ...]) -> Matrix:
+    """Strain at the Gauss points from the nodal values of an element, incompatible modes included.
+
+    -> (2**dim points, 3 or 6, 2**dim * dim); points are numbered as corners: bit 0 is x.
+    """
+    dim = len(spacing)
+    n = 2**dim * dim
+    modes = np.zeros((dim * dim, n))
+    if physics.element == "incompatible":
+        K = _with_modes(physics.material_matrix(dim), spacing)
+        modes = -np.linalg.solve(K[n:, n:], K[n:, :n])
+    points = [np.array([(-1.0, 1.0)[(c >> a) & 1] for a in range(dim)]) / np.sqrt(3) for c in range(2**dim)]
+    return np.stack(
+        [
+            strain_matrix(shape_gradients(xi, spacing)) + strain_matrix(_mode_gradients(xi, spacing)) @ modes
+            for xi in points
+        ]
+    )
 
 
 def _gauss(dim: int) -> list[tuple[NDArray[np.float64], float]]:

@@ -1,4 +1,4 @@
-"""Strains and stresses at the centroids of the elements, from nodal displacements.
+"""Strains and stresses of the elements, at their centroids and Gauss points, from nodal displacements.
 
 The centroid is where the derivatives of bilinear and trilinear elements are most accurate (Barlow 1976). Wilson's
 incompatible modes, 1 - xi^2, have no slope there, so that both elements of `Elasticity` are served by the same formula.
@@ -10,8 +10,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from pde.grid.elementwise import corner_windows
 from pde.grid.grid import Grid
-from pde.grid.physics import Anisotropic, Elasticity
+from pde.grid.physics import Anisotropic, Elasticity, gauss_strain_matrices
 
 Field = NDArray[np.float64]
 SHEARS = {2: ((1, 0),), 3: ((1, 2), (0, 2), (0, 1))}
@@ -41,6 +42,34 @@ def stress(grid: Grid, physics: Elasticity | Anisotropic, u: Field, modulus: Fie
     """modulus : (*shape,) in MPa scales the stress of a modulus of 1; None leaves it. -> (*shape, 3 or 6)"""
     sigma = strain(grid, u) @ physics.material_matrix(grid.dim)
     return sigma if modulus is None else sigma * modulus[..., None]
+
+
+def gauss_stress(grid: Grid, physics: Elasticity | Anisotropic, u: Field, modulus: Field | None = None) -> Field:
+    """Stress at the 2**dim Gauss points, numbered as corners. -> (*shape, 2**dim, 3 or 6)
+
+    Wilson's modes, found again from the nodal values, have slopes there: a beam of one element through its thickness
+    shows its bending stress at the Gauss points, and its mean at the centroid.
+    """
+    B = gauss_strain_matrices(physics, tuple(grid.steps.tolist()))
+    u_e = np.concatenate([u[window] for window in corner_windows(grid)], axis=-1)
+    sigma = np.einsum("...n,gvn->...gv", u_e, B, optimize=True) @ physics.material_matrix(grid.dim)
+    return sigma if modulus is None else sigma * modulus[..., None, None]
+
+
+def nodal_average(grid: Grid, values: Field, weights: Field | None = None) -> Field:
+    """Means over the elements around each node, for pictures. (*shape, ...) -> (*node_shape, ...)
+
+    weights : (*shape,), densities for example, so that void does not count; zero around a node gives zero there.
+    """
+    weights = np.ones(grid.shape) if weights is None else weights
+    inner = values.shape[grid.dim :]
+    total, mass = np.zeros((*grid.node_shape, *inner)), np.zeros(grid.node_shape)
+    spread = weights.reshape(*grid.shape, *[1] * len(inner))
+    for window in corner_windows(grid):
+        total[window] += spread * values
+        mass[window] += weights
+    mass = mass.reshape(*grid.node_shape, *[1] * len(inner))
+    return np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
 
 
 def von_mises(physics: Elasticity, sigma: Field) -> Field:

@@ -5,6 +5,7 @@
     "native"   matrix-free in mode space, generated C, multigrid-preconditioned CG
     "direct"   assembled and factorised by SciPy: small problems, and the oracle of the tests
     "numba"    the same method with portable kernels, about ten times slower: where there is no C compiler
+    "jax"      the same method in JAX, on `device` "cpu" or "gpu": for accelerators; on CPUs several times slower
     "auto"     direct below some thousand values, else native; numba where no C compiler is found
 """
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pde.grid.native.engine import Native
 
 Field = NDArray[np.float64]
-Backend = Literal["auto", "native", "numba", "direct"]
+Backend = Literal["auto", "native", "numba", "direct", "jax"]
 LOG = logging.getLogger(__name__)
 # Up to so many values a factorisation takes no longer than loading the kernels and a dozen iterations (by dimension).
 DIRECT_VALUES = {2: 4000, 3: 1000}
@@ -70,6 +71,7 @@ class System:
         backend: see the module; "auto" picks the fastest that works here.
         threads: of the native back-end; None: every core that this process may use. Answers do not depend on it.
         springs: (*node_shape, dofs), stiffness of springs to ground, N/mm; see `pde.grid.springs`.
+        device: of the JAX back-end; None: a GPU if there is one.
 
     Raises:
         GridError: `fixed` or `springs` has the wrong shape, or nothing is held.
@@ -83,6 +85,7 @@ class System:
         backend: Backend = "auto",
         threads: int | None = None,
         springs: Field | None = None,
+        device: Literal["cpu", "gpu"] | None = None,
     ) -> None:
         self.grid, self.physics = grid, physics
         self.vector_shape = (*grid.node_shape, physics.dofs_per_node(grid.dim))
@@ -93,7 +96,7 @@ class System:
         if not self.fixed.any() and self.springs is None:
             raise GridError("nothing is held: fix at least one nodal value, or the body floats")
         self.element_matrix = physics.element_matrix(tuple(grid.steps.tolist()))
-        self.engine = _engine(self, backend, threads)
+        self.engine = _engine(self, backend, threads, device)
         self._modulus: Field | None = None
 
     def _checked_springs(self, springs: Field) -> Field | None:
@@ -150,6 +153,11 @@ class System:
         if prescribed is not None:
             return self._solve_lifted(force, guess, tol, max_iterations, prescribed)
         guesses = [None] * len(cases) if guess is None else np.reshape(guess, cases.shape)
+        together = getattr(self.engine, "solve_cases", None)
+        if together is not None and force.ndim > len(self.vector_shape):
+            return Solution(
+                *together(cases, None if guess is None else np.reshape(guess, cases.shape), tol, max_iterations)
+            )
         answers = [self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)]
         u = answers[0][0] if force.ndim == len(self.vector_shape) else _stack([answer[0] for answer in answers])
         return Solution(u, sum(a[1] for a in answers), max(a[2] for a in answers))
@@ -194,11 +202,19 @@ class System:
         return self.engine.energies(np.asarray(u, float))
 
 
-def _engine(system: System, backend: Backend, threads: int | None) -> Engine:
+def _engine(system: System, backend: Backend, threads: int | None, device: Literal["cpu", "gpu"] | None) -> Engine:
     from pde.grid.direct import Direct
 
-    if backend not in ("auto", "native", "numba", "direct"):
-        raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native', 'numba' or 'direct'")
+    if backend not in ("auto", "native", "numba", "direct", "jax"):
+        raise GridError(f"unknown backend {backend!r}: choose 'auto', 'native', 'numba', 'jax' or 'direct'")
+    if backend == "jax":
+        from pde.grid.jax_engine import JaxEngine
+
+        if system.springs is not None:
+            raise GridError("the JAX back-end has no springs: use backend='native'")
+        return JaxEngine(system.grid.shape, system.element_matrix, system.fixed, device)
+    if device is not None:
+        raise GridError(f"`device` belongs to backend='jax', not {backend!r}")
     if system.springs is not None:
         return _sprung(system, backend, threads)
     if backend == "direct" or (backend == "auto" and system.fixed.size <= DIRECT_VALUES[system.grid.dim]):
