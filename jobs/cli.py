@@ -113,6 +113,30 @@ def barycenter(
 
 
 @app.command()
+def solve(
+    file: Annotated[Path, typer.Argument(help="Problem file (YAML), see the docs page on the voxel engine.")],
+    out: Annotated[Path | None, typer.Option(help="Write the nodal values here, .npz.")] = None,
+) -> None:
+    """Solve one linear problem on a grid; under `mpirun -n N formgrad solve ...` on many ranks."""
+
+    def work() -> int:
+        import json
+
+        from jobs.grid_solve import first_rank, load_problem, solve_problem, summary
+        from topopt.cad.whole import npz_bytes, write_whole
+
+        problem = load_problem(file)
+        found, compliance = solve_problem(problem)
+        if first_rank():
+            if out is not None:
+                write_whole(out, npz_bytes(u=found.u))
+            typer.echo(json.dumps(summary(problem, found, compliance)))
+        return 0
+
+    _exit(work)
+
+
+@app.command()
 def materials() -> None:
     """List the materials of the catalogue, with their sources."""
     from jobs.screen import print_materials

@@ -27,6 +27,18 @@ def load_job(path: Path, overrides: Sequence[str] = ()) -> Job:
     Raises:
         JobError: missing or unreadable file, YAML that does not parse, an unknown key, a value that cannot be.
     """
+    data = read_yaml(path)
+    for override in overrides:
+        _override(data, override)
+    return parse_job(data, base=path.parent)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML file that holds a mapping.
+
+    Raises:
+        JobError: it is missing, does not parse, or holds something else.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -40,9 +52,7 @@ def load_job(path: Path, overrides: Sequence[str] = ()) -> Job:
         raise JobError(f"{path} is not valid YAML{line}: check indentation, colons and brackets") from error
     if not isinstance(data, dict):
         raise JobError(f"{path} holds no job: it must be a mapping such as `job: structure`")
-    for override in overrides:
-        _override(data, override)
-    return parse_job(data, base=path.parent)
+    return data
 
 
 def parse_job(data: Mapping[str, Any], base: Path | None = None) -> Job:
@@ -55,17 +65,21 @@ def parse_job(data: Mapping[str, Any], base: Path | None = None) -> Job:
     kind = data.get("job", "structure")
     if not isinstance(kind, str) or kind not in KINDS:
         raise JobError(f"job: there is no kind {kind!r}; choose one of {', '.join(KINDS)}")
-    _refuse_unknown_keys(data, KINDS[kind], ())
+    refuse_unknown_keys(data, KINDS[kind], ())
     try:
         job = KINDS[kind].model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or str(part)[:1].islower())
-        message = first["msg"].removeprefix("Value error, ")
-        raise JobError(f"{where or 'job'}: {message}") from error
+        raise JobError(sentence(error)) from error
     if base is None:
         return job
     return job.with_files({file: (base / file).resolve() for file in job.files()})
+
+
+def sentence(error: ValidationError) -> str:
+    """The first thing that pydantic found, with its place."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or str(part)[:1].islower())
+    return f"{where or 'job'}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def dump_job(job: Job, path: Path) -> None:
@@ -112,7 +126,8 @@ def _index(part: str, place: list[Any], key: str) -> int:
     return int(part)
 
 
-def _refuse_unknown_keys(data: Any, model: type[BaseModel], where: tuple[str, ...]) -> None:
+def refuse_unknown_keys(data: Any, model: type[BaseModel], where: tuple[str, ...]) -> None:
+    """Raises: JobError, naming the nearest known key."""
     if not isinstance(data, Mapping):
         return
     known = list(model.model_fields)
@@ -124,7 +139,7 @@ def _refuse_unknown_keys(data: Any, model: type[BaseModel], where: tuple[str, ..
         inner = _models(model.model_fields[key].annotation)
         for entry in value if isinstance(value, list) else [value]:
             if len(inner) == 1:
-                _refuse_unknown_keys(entry, inner[0], (*where, str(key)))
+                refuse_unknown_keys(entry, inner[0], (*where, str(key)))
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

@@ -2,9 +2,13 @@
 
 import contextlib
 import errno
+import io
 import os
 import uuid
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from topopt.errors import ExportError
 
@@ -32,6 +36,13 @@ def write_whole(path: str | Path, data: bytes) -> Path:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
     return path
+
+
+def npz_bytes(**arrays: NDArray) -> bytes:
+    """Arrays as the content of an .npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def _flush_folder(folder: Path) -> None:
