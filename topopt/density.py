@@ -281,7 +281,8 @@ class DensityDesign:
             state.history,
         )
 
-    def _gradient(self, x: Field, filtered: Field, projection: Tanh | None, dc_drho: Field) -> Field:
+    def gradient(self, x: Field, filtered: Field, projection: Tanh | None, dc_drho: Field) -> Field:
+        """Pull dc/drho back to the design variables, through projection and filter. All (*shape,)."""
         if self.settings.filter == "sensitivity":
             return self.filter.sensitivity(x, dc_drho)
         dc_drho = np.where(self.problem.free, dc_drho, 0.0)
@@ -291,7 +292,7 @@ class DensityDesign:
             dc_drho = dc_drho * r + shift * self.volumes * (1 - r)
         return self.filter.vjp(dc_drho)
 
-    def _free_target(self, x: Field) -> float:
+    def free_target(self, x: Field) -> float:
         """Volume left for the free variables, once the filter has spread the kept ones."""
         if self.settings.filter == "sensitivity":
             return self.target
@@ -312,7 +313,7 @@ class DensityDesign:
             proposed, memory = method.propose(problem, oc.State(at, now, np.zeros(1))), {}
         else:
             first = state.history[0].compliance if state.history else now.f
-            now = problem.rescale(now, np.array([10 / first, 1 / self._free_target(state.x)]))
+            now = problem.rescale(now, np.array([10 / first, 1 / self.free_target(state.x)]))
             # A steep projection bends the compliance; closer asymptotes keep the first steps of a stage from bouncing.
             method = MMA(move=move, asymptote=0.5 / (1 + beta) ** 0.5)
             proposed = method.propose(problem, _remembered(state, at, now))

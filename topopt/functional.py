@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import optim
 from topopt.errors import DesignError
 from topopt.projection import Tanh
-from topopt.responses.compliance import Evaluation, _to_elements, _to_nodes
+from topopt.responses.compliance import Evaluation, to_elements, to_nodes
 
 if TYPE_CHECKING:
     from topopt.density import DensityDesign, State
@@ -63,7 +63,7 @@ class ComplianceFunctional:
         from topopt.density import symmetric
 
         seen = self._look(x)
-        gradient = self.design._gradient(seen.x, seen.filtered, seen.projection, seen.look.gradient)
+        gradient = self.design.gradient(seen.x, seen.filtered, seen.projection, seen.look.gradient)
         return seen.look.compliance, symmetric(gradient, self.design.settings.symmetry)[self.design.problem.free]
 
     def hvp(self, x: Field, v: Field) -> Field:
@@ -84,7 +84,7 @@ class ComplianceFunctional:
         stiff = p.modulus * p.filled
         first, second = response.interpolation.derivative(rho), response.interpolation.second_derivative(rho)
         weights = np.zeros_like(p.forces) if p.weight_forces is None else p.weight_forces
-        df = np.zeros_like(p.forces) if p.weight_forces is None else _to_nodes(weights * (drho * p.filled)[..., None])
+        df = np.zeros_like(p.forces) if p.weight_forces is None else to_nodes(weights * (drho * p.filled)[..., None])
         right = df - np.stack(self._products(stiff * first * drho, look.u))
         du = system.solve(response.modulus(rho), right, None, self.tolerance).u
         out = np.zeros(p.grid.shape)
@@ -93,7 +93,7 @@ class ComplianceFunctional:
             mixed = (system.energies(u + d) - system.energies(u - d)) / 4
             out -= w * stiff * (second * drho * energy + 2 * first * mixed)
             if p.weight_forces is not None:
-                out += w * 2 * p.filled * (g * _to_elements(d)).sum(-1)
+                out += w * 2 * p.filled * (g * to_elements(d)).sum(-1)
         return design.filter.vjp(np.where(p.free, out, 0.0))[p.free]
 
     def _products(self, modulus: Field, u: Field) -> list[Field]:
@@ -121,6 +121,6 @@ class ComplianceFunctional:
 def posed(functional: ComplianceFunctional) -> optim.Problem:
     """min J(x) over 0 <= x <= 1 with the volume that is left for the free variables."""
     design = functional.design
-    target = np.array([design._free_target(functional.state.x)])
+    target = np.array([design.free_target(functional.state.x)])
     volume = optim.Linear(design.dv[None], target)
     return optim.Problem(cast(optim.Smooth, functional), None, 0.0, 1.0, (volume,))

@@ -43,7 +43,7 @@ def test_gradient_is_the_derivative_of_the_compliance(projection):
         return design.response(rho).compliance
 
     filtered, rho, proj = design.density(state)
-    gradient = design._gradient(x, filtered, proj, design.response(rho).gradient)
+    gradient = design.gradient(x, filtered, proj, design.response(rho).gradient)
     direction = np.where(design.problem.free, rng.standard_normal(x.shape), 0.0)
     slope = np.vdot(gradient, direction)
     steps = [1e-3, 5e-4]

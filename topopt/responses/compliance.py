@@ -54,7 +54,7 @@ class Compliance:
         p = self.problem
         if p.weight_forces is None:
             return p.forces
-        return p.forces + _to_nodes(p.weight_forces * (rho * p.filled)[..., None])
+        return p.forces + to_nodes(p.weight_forces * (rho * p.filled)[..., None])
 
     def __call__(self, rho: Field, guess: Field | None = None, tol: float = 1e-8) -> Evaluation:
         """Evaluate a design. rho : (*shape,) physical densities; guess : displacements to start from."""
@@ -66,7 +66,7 @@ class Compliance:
         gradient = -p.modulus * p.filled * self.interpolation.derivative(rho) * energies
         if p.weight_forces is not None:
             work = sum(
-                w * (g * _to_elements(u)).sum(-1)
+                w * (g * to_elements(u)).sum(-1)
                 for w, g, u in zip(p.weights, p.weight_forces, solution.u, strict=True)
             )
             gradient = gradient + 2 * p.filled * work
@@ -74,7 +74,7 @@ class Compliance:
         return Evaluation(compliance, gradient, solution.u, per_case, solution.iterations)
 
 
-def _to_nodes(per_element: Field) -> Field:
+def to_nodes(per_element: Field) -> Field:
     """Spread element forces evenly over their corners. (cases, *shape, dim) -> (cases, *node_shape, dim)"""
     cases, *shape, dim = per_element.shape
     nodes = np.zeros((cases, *(n + 1 for n in shape), dim))
@@ -84,7 +84,7 @@ def _to_nodes(per_element: Field) -> Field:
     return nodes
 
 
-def _to_elements(u: Field) -> Field:
+def to_elements(u: Field) -> Field:
     """Mean of the corner values. (*node_shape, dim) -> (*shape, dim)"""
     shape = tuple(n - 1 for n in u.shape[:-1])
     corners = np.ndindex(*(2,) * len(shape))
