@@ -100,7 +100,7 @@ def solve_problem(problem: GridProblem) -> tuple[Solution, float]:
         JobError: a box without nodes, moduli of another shape. GridError, SolverError: see `pde.grid`.
     """
     g = problem.grid
-    spacing = g.spacing if isinstance(g.spacing, float) else tuple(g.spacing)
+    spacing = tuple(g.spacing) if isinstance(g.spacing, list) else g.spacing
     grid = Grid(tuple(g.shape), spacing, tuple(g.origin))
     m = problem.material
     physics = Elasticity(m.nu, m.element, m.plane) if problem.solve == "elasticity" else Conduction()

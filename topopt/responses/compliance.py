@@ -66,8 +66,7 @@ class Compliance:
         gradient = -p.modulus * p.filled * self.interpolation.derivative(rho) * energies
         if p.weight_forces is not None:
             work = sum(
-                w * (g * to_elements(u)).sum(-1)
-                for w, g, u in zip(p.weights, p.weight_forces, solution.u, strict=True)
+                w * (g * to_elements(u)).sum(-1) for w, g, u in zip(p.weights, p.weight_forces, solution.u, strict=True)
             )
             gradient = gradient + 2 * p.filled * work
         compliance = float(np.dot(p.weights, per_case))
