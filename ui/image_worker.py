@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from pde.limits import limit_this_process
+
 MOST_SIDE = 4096
 LEAST_SIDE = 8
 KEPT = 256
@@ -12,7 +14,7 @@ KEPT = 256
 
 def main(seconds: float, memory_gb: float, paths: list[Path]) -> None:
     """Limit this process, read the pictures, and leave an answer beside each: its shape, or the reason against it."""
-    _limit(seconds, memory_gb)
+    limit_this_process(seconds, memory_gb)
     from transport.errors import TransportError
 
     for path in paths:
@@ -76,16 +78,6 @@ def _sides(path: Path) -> tuple[int, ...]:
             return image.size
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
         return ()
-
-
-def _limit(seconds: float, memory_gb: float) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits; the parent still ends the process in time
-        return
-    size = int(memory_gb * 2**30)
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ import json
 import sys
 from pathlib import Path
 
+from pde.limits import limit_this_process
+
 
 def main(folder: Path) -> None:
     """Limit this process, read the body, and leave it, or the reason against it, in the folder."""
     request = json.loads((folder / "request.json").read_text())
-    _limit(float(request["seconds"]), float(request["memory_gb"]))
+    limit_this_process(float(request["seconds"]), float(request["memory_gb"]))
     from topopt.cad.handover import WORDS, save_body
     from topopt.cad.read import read_body
     from topopt.errors import BodyError
@@ -20,16 +22,6 @@ def main(folder: Path) -> None:
     except MemoryError:
         reason = f"reading {Path(request['path']).name} needs more than {request['memory_gb']:g} GiB: simplify the body"
         (folder / WORDS).write_text(json.dumps({"error": reason}))
-
-
-def _limit(seconds: float, memory_gb: float) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits; the parent still ends the process in time
-        return
-    size = int(memory_gb * 2**30)
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
 
 
 if __name__ == "__main__":
