@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from jobs.strict import JobName, Strict
+from jobs.job import Job
+from jobs.strict import JobName
 
 Part = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 
 
-class BarycenterJob(Strict):
+class BarycenterJob(Job):
     """Pictures, volumes or designs in; the density between them and its certificate out.
 
     inputs: PNG, TIFF, NPY, VTI, STL files or finished run folders. size: cells along the longest side. resize: allow
@@ -39,6 +40,10 @@ class BarycenterJob(Strict):
         if len(self.inputs) < 2:
             raise ValueError("a barycenter needs at least two inputs: give another file")
         return self
+
+    @property
+    def save_every(self) -> int:
+        return self.checkpoint_every
 
     def files(self) -> list[Path]:
         """Every file (or run folder) that the job names."""

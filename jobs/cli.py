@@ -2,15 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from jobs.spec import Job
-    from jobs.store import Run
+from jobs.commands.ending import Overrides, end, watch
 
 # Pools of BLAS threads beside the solver's own threads cost more than they bring.
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -23,10 +20,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Change entries, e.g. voxels.size=2.")
-]
 
 
 @app.callback()
@@ -47,9 +40,9 @@ def run(
 
     def work() -> int:
         job = load_job(file, overrides or [])
-        return _watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
+        return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
-    _exit(work)
+    end(work)
 
 
 @app.command()
@@ -60,9 +53,9 @@ def resume(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
         from jobs.runner import open_run
 
         job, found = open_run(folder)
-        return _watch(job, found, resume=True)
+        return watch(job, found, resume=True)
 
-    _exit(work)
+    end(work)
 
 
 @app.command()
@@ -81,7 +74,7 @@ def show(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
         print_result(result, found) if result else print_status(found)
         return 0
 
-    _exit(work)
+    end(work)
 
 
 @app.command()
@@ -107,9 +100,9 @@ def barycenter(
         from jobs.spec import parse_job
 
         job = parse_job({**options, "job": "barycenter", "weights": _numbers(weights)}, base=Path.cwd())
-        return _watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
+        return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
-    _exit(work)
+    end(work)
 
 
 @app.command()
@@ -133,7 +126,7 @@ def solve(
             typer.echo(json.dumps(summary(problem, found, compliance)))
         return 0
 
-    _exit(work)
+    end(work)
 
 
 @app.command()
@@ -168,34 +161,6 @@ def _numbers(text: str | None) -> list[float] | None:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError as error:
         raise JobError(f"weights: {text!r} is not a list of numbers such as 1,2,1") from error
-
-
-def _watch(job: "Job", folder: "Run", *, resume: bool) -> int:
-    from jobs.runner import run_job
-    from jobs.screen import Screen, print_result
-
-    with Screen(job.name) as screen:
-        result = run_job(job, folder, screen, resume=resume)
-    if result is None:
-        typer.echo(f"Stopped and saved. Continue with: formgrad resume {folder.folder}")
-        return 75
-    print_result(result, folder)
-    return 0
-
-
-def _exit(work: Callable[[], int]) -> None:
-    """Run a command; an error of the user's is one sentence on stderr and exit code 2."""
-    from jobs.runner import USER_ERRORS
-
-    try:
-        code = work()
-    except USER_ERRORS as error:
-        typer.echo(f"formgrad: {error}", err=True)
-        code = 2
-    except KeyboardInterrupt:
-        typer.echo("formgrad: interrupted", err=True)
-        code = 130
-    raise typer.Exit(code)
 
 
 def main() -> None:

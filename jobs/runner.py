@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import JobError, RunFolderError
+from jobs.kinds import KINDS
 from jobs.observer import Observer
 from jobs.spec import Job, load_job
 from jobs.stop import StopRequest
 from jobs.store import Run, readable_errors
-from jobs.templates import State, Template, template_for
+from jobs.templates import State, Template
 from pde.grid.errors import GridError, SolverError
 from topopt.errors import DesignError, ExportError, ReanalysisError
 from transport.errors import AscentError, TransportError
 
 ABOUT_STRUCTURES = (DesignError, ExportError, ReanalysisError, GridError, SolverError)
 USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, TransportError, AscentError)
-WORDS = {"structure": "finding the form", "barycenter": "moving the measures together"}
-READY = {"structure": "the part is ready", "barycenter": "the barycenter is ready"}
 PREVIEW_EVERY = 2  # seconds
 
 
@@ -36,7 +35,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
         one of USER_ERRORS; the run's status then says "failed" and why.
     """
     began, noting = time.monotonic(), _Noting(run, observer)
-    template = template_for(job, run, noting)
+    template = KINDS[job.kind()].begin(job, run, noting)
     try:
         with StopRequest(run.folder) as stop:
             run.set_status("running", "read", "reading the job")
@@ -49,7 +48,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
                 return None
             result = {**template.finish(state), "seconds": round(time.monotonic() - began, 3)}
             run.write_json("result.json", result)
-            run.set_status("succeeded", "done", READY[job.job])
+            run.set_status("succeeded", "done", KINDS[job.kind()].ready)
             return result
     except USER_ERRORS as error:
         _last_word(run, str(error))
@@ -69,12 +68,12 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
 def _iterate(template: Template, job: Job, run: Run, observer: Observer, state: State, stop: StopRequest) -> State:
     shown = 0.0
     if not state.done:
-        observer.phase("optimise", WORDS[job.job])
+        observer.phase("optimise", KINDS[job.kind()].working)
     while not state.done and not stop.wanted:
         state, row = template.step(state)
         run.append_progress(row)
         observer.iteration(row, template.describe(row))
-        if state.done or state.iteration % job.checkpoint_every == 0 or stop.wanted:
+        if state.done or state.iteration % job.save_every == 0 or stop.wanted:
             run.save_checkpoint(state.iteration, state.save)
         if state.done or time.monotonic() - shown > PREVIEW_EVERY:
             template.preview(state, run.preview)

@@ -8,6 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from jobs.kinds import KINDS
 from jobs.observer import Log
 from jobs.store import Run
 
@@ -68,13 +69,10 @@ def print_status(run: Run) -> None:
 
 def print_result(result: dict[str, Any], run: Run) -> None:
     """What was found, and where the files are."""
-    if result.get("job") == "barycenter":
-        _print_barycenter(result, run)
-    else:
-        _print_structure(result, run)
+    KINDS[result.get("job", "structure")].printer()(result, run)
 
 
-def _print_barycenter(result: dict[str, Any], run: Run) -> None:
+def print_barycenter(result: dict[str, Any], run: Run) -> None:
     cells = " x ".join(map(str, result["shape"]))
     console.print(f"{result['name']}: {cells} cells, {result['iterations']} iterations, method {result['method']}")
     console.print(f"F {result['primal_value']:.6g}, of which shape {result['shape_value']:.6g} (evaluated, from below)")
@@ -83,7 +81,7 @@ def _print_barycenter(result: dict[str, Any], run: Run) -> None:
         console.print(str(run.folder / name))
 
 
-def _print_structure(result: dict[str, Any], run: Run) -> None:
+def print_structure(result: dict[str, Any], run: Run) -> None:
     table = Table(title=f"{result['name']}: {result['voxels']:,} voxels, {result['iterations']} iterations")
     table.title_justify = "left"
     table.add_column("", no_wrap=True)

@@ -13,12 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ValidationError
 
-from jobs.barycenter_spec import BarycenterJob
 from jobs.errors import JobError
-from jobs.structure_spec import StructureJob
+from jobs.job import Job
+from jobs.kinds import KINDS
 
-Job = StructureJob | BarycenterJob
-KINDS: dict[str, type[StructureJob] | type[BarycenterJob]] = {"structure": StructureJob, "barycenter": BarycenterJob}
+__all__ = ["Job", "dump_job", "load_job", "parse_job"]
 
 
 def load_job(path: Path, overrides: Sequence[str] = ()) -> Job:
@@ -65,9 +64,10 @@ def parse_job(data: Mapping[str, Any], base: Path | None = None) -> Job:
     kind = data.get("job", "structure")
     if not isinstance(kind, str) or kind not in KINDS:
         raise JobError(f"job: there is no kind {kind!r}; choose one of {', '.join(KINDS)}")
-    refuse_unknown_keys(data, KINDS[kind], ())
+    model = KINDS[kind].model()
+    refuse_unknown_keys(data, model, ())
     try:
-        job = KINDS[kind].model_validate(data)
+        job = model.model_validate(data)
     except ValidationError as error:
         raise JobError(sentence(error)) from error
     if base is None:

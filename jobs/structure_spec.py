@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from jobs.job import Job
 from jobs.strict import Finite, FiniteVector, JobName, Positive, Strict
 
 
@@ -128,7 +129,7 @@ class ResourceSpec(Strict):
     checkpoint_every: Annotated[int, Field(ge=1)] = 5
 
 
-class StructureJob(Strict):
+class StructureJob(Job):
     """From "these supports, these loads, this much material" to a part."""
 
     job: Literal["structure"] = "structure"
@@ -154,7 +155,7 @@ class StructureJob(Strict):
         return self
 
     @property
-    def checkpoint_every(self) -> int:
+    def save_every(self) -> int:
         return self.resources.checkpoint_every
 
     def files(self) -> list[Path]:

@@ -3,11 +3,6 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from jobs.observer import Observer
-from jobs.spec import Job
-from jobs.store import Run
-from jobs.structure_spec import StructureJob
-
 
 class State(Protocol):
     """Where a run is: plain data that is saved and loaded bit for bit."""
@@ -47,14 +42,3 @@ class Template(Protocol):
     def finish(self, state: Any) -> dict[str, Any]:
         """What goes into result.json."""
         ...
-
-
-def template_for(job: Job, run: Run, observer: Observer) -> Template:
-    """The template of a job's kind."""
-    if isinstance(job, StructureJob):
-        from jobs.templates.structure import Structure
-
-        return Structure(job, run, observer)
-    from jobs.templates.barycenter import BarycenterRun
-
-    return BarycenterRun(job, run, observer)

@@ -138,7 +138,7 @@ def _write(job: BarycenterJob, folder: Path, found: Barycenter) -> list[str]:
 def _result(job: BarycenterJob, found: Barycenter, artifacts: list[str]) -> dict[str, Any]:
     return {
         "status": "succeeded",
-        "job": job.job,
+        "job": job.kind(),
         "name": job.name,
         "method": found.method,
         "shape": list(found.domain.shape),

@@ -55,7 +55,7 @@ def _note(gate: "Gate") -> str:
 def _summary(job: StructureJob, part: "Part | None", result: Result, formed: FormedBody) -> dict[str, Any]:
     return {
         "status": "succeeded",
-        "job": job.job,
+        "job": job.kind(),
         "name": job.name,
         "voxels": int((result.problem.filled > 0).sum()),
         "voxel_size_mm": _step(result),
