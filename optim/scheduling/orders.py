@@ -1,6 +1,7 @@
 """Orders of waiting jobs: who runs next, if work may be interrupted at checkpoints.
 
-The rules for predicted sizes are after "Competitive Fair Scheduling with Predictions" (ICLR 2025), our formulation. First-come-first-served and shortest-first are here to compare with.
+The rules for predicted sizes are after "Competitive Fair Scheduling with Predictions" (ICLR 2025), our formulation.
+First-come-first-served and shortest-first are here to compare with.
 """
 
 import math
