@@ -7,7 +7,8 @@ import torch
 from operators.errors import OperatorError
 from operators.layers import PhysicsAttention, SubspaceAttention, VirtualFourier
 from operators.layers.subspace_attention import subspace_attention
-from operators.reference import ReferenceOperator, ReferenceSettings
+from operators.models import build
+from operators.settings import Settings
 
 LAYERS = {
     "virtual_fourier": lambda: VirtualFourier(12, heads=3, sensors=8, modes=4),
@@ -115,10 +116,10 @@ def test_more_modes_than_there_are_is_refused() -> None:
 
 def test_the_number_of_parameters_of_the_micro_reactor() -> None:
     """Published: 688,156. Each of its three blocks holds two LayerNorms, 512 numbers, that it never applies."""
-    model = ReferenceOperator(ReferenceSettings(inputs=4, outputs=4, output="state"))
-    count = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
+    psi = build(Settings("virtual_fourier", inputs=4, outputs=4)).inner.psi
+    count = {name: sum(p.numel() for p in part.parameters()) for name, part in psi.named_children()}
     assert count["query"] == count["state"] == 66_688
-    assert model.blocks[0].mixer.filter.numel() == 65_536
+    assert psi.blocks[0].mixer.filter.numel() == 65_536
     assert sum(count.values()) == 688_156 - 3 * 512
     assert count["blocks"] == 3 * (118_280 - 512)
 
@@ -158,21 +159,3 @@ def test_thresholded_subspace_attention_raises_the_signal_by_one_plus_eta_tau() 
         phi = torch.where(phi > 0.5, 0.5, 0.0).to(phi.dtype)
         z = z + 0.25 * torch.einsum("knp,dkp->nd", phi.transpose(1, 2) @ a, U)
         assert ratio(z) / before == pytest.approx(1.125, abs=1e-3)
-
-
-@pytest.mark.parametrize("mixer", ["virtual_fourier", "physics_attention", "subspace_attention"])
-def test_the_increment_is_exact_at_the_reference(mixer: str) -> None:
-    torch.manual_seed(1)
-    settings = ReferenceSettings(4, 2, width=16, blocks=2, heads=2, sensors=8, modes=3, hidden=1, mixer=mixer)  # pyright: ignore
-    model = ReferenceOperator(settings).double().eval()
-    x, u = points(11, width=4), points(11, width=2)
-    torch.testing.assert_close(model(x, (x, u)), u, rtol=0, atol=1e-14)
-    assert not torch.allclose(model(x + 0.1, (x, u)), u, atol=1e-4)
-
-
-def test_a_dropped_reference_is_no_reference() -> None:
-    torch.manual_seed(1)
-    settings = ReferenceSettings(4, 2, width=16, blocks=1, heads=2, sensors=8, modes=3, hidden=1, reference_dropout=1.0)
-    model = ReferenceOperator(settings).double()
-    x, u = points(11, width=4), points(11, width=2)
-    torch.testing.assert_close(model.train()(x + 0.1, (x, u)), model.eval()(x + 0.1))
