@@ -40,11 +40,76 @@ class ReducedFunctional(Protocol):
 class TwiceReducedFunctional(ReducedFunctional, Protocol):
     """With Hessian actions and the inner product of its design space."""
 
-    space: Space
+    @property
+    def space(self) -> Space: ...
 
     def hvp(self, x: Array, v: Array) -> Array:
         """Hessian of J at x times v, (n,)."""
         ...
+
+
+@dataclass
+class Spent:
+    """Solves of each kind, and matrices factorised."""
+
+    forward: int = 0
+    adjoint: int = 0
+    tangent: int = 0
+    factorisations: int = 0
+
+    @property
+    def solves(self) -> int:
+        return self.forward + self.adjoint + self.tangent
+
+
+class StateProblem(Protocol):
+    """min J(u(x), x) over x : (n,) in bounds and under constraints, with the state u : (s,) in sight.
+
+    A surrogate replaces `solve`; what is left of J is cheap.
+    """
+
+    spent: Spent
+    lower: Any
+    upper: Any
+    constraints: tuple[Any, ...]
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def space(self) -> Space: ...
+
+    def solve(self, x: Table) -> Table:
+        """u(x); one forward solve. Raises what the solver raises."""
+        ...
+
+    def objective(self, u: Table, x: Table) -> float: ...
+
+    def partials(self, u: Table, x: Table) -> tuple[Table, Table]:
+        """dJ/du : (s,) with x held, and dJ/dx : (n,) with u held."""
+        ...
+
+    def adjoint_gradient(self, x: Table, u: Table) -> Table:
+        """dJ/dx : (n,) in all, with u = u(x); one adjoint solve."""
+        ...
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A `StateProblem` as a `ReducedFunctional`: J(u(x), x)."""
+
+    problem: StateProblem
+
+    @property
+    def space(self) -> Space:
+        return self.problem.space
+
+    def value(self, x: Table) -> float:
+        return self.problem.objective(self.problem.solve(x), x)
+
+    def value_grad(self, x: Table) -> tuple[float, Table]:
+        u = self.problem.solve(x)
+        return self.problem.objective(u, x), self.problem.adjoint_gradient(x, u)
 
 
 @dataclass(frozen=True)
