@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# Off-screen rendering needs the GL libraries, the voxel engine a C compiler.
-packages="libgl1 libegl1 libglu1-mesa libxrender1 libxcursor1 libxft2 libxinerama1 libgomp1 gcc libc6-dev $*"
+# Off-screen rendering needs the GL libraries, the voxel engine a C compiler, films in MP4 ffmpeg.
+packages="libgl1 libegl1 libglu1-mesa libxrender1 libxcursor1 libxft2 libxinerama1 libgomp1 gcc libc6-dev ffmpeg $*"
 
 debian_packages() {
     command -v dpkg-query >/dev/null 2>&1 || return 0

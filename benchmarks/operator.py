@@ -1,19 +1,22 @@
-"""One product K(E) u for trilinear elasticity: generated mode-space kernels, SciPy's sparse matrix, JAX gather-einsum.
+"""One product K(E) u for trilinear elasticity: generated mode-space kernels, numba, JAX, SciPy's sparse matrix.
 
 `ours_s` and `peer_s` are seconds per product in double precision on one thread against SciPy's CSR matrix; the table
-`ns_per_element` has the rest. `agree`: all products equal SciPy's to 1e-12 (double) and 1e-5 (single precision).
+`ns_per_element` has the rest; `gpu` is in the same unit, "not run" where JAX sees none. JAX and SciPy choose their own
+threads. `agree`: all products equal SciPy's to 1e-12 (double) and 1e-5 (single precision).
 """
 
 import argparse
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 
 from pde.grid import Elasticity, Grid, System
+from pde.grid.jax_engine import JaxEngine
 from pde.grid.native.engine import Native
 from pde.grid.native.library import address, room
 
@@ -52,10 +55,23 @@ def main(argv: list[str]) -> dict[str, Any]:
             lambda o=operator, a=arguments: o.library.apply_f(*a), options.repeat
         )
         products.append((layout.public(single) * modulus.max(), 1e-5))
+    for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
+        numba.set_num_threads(threads)
+        portable, value = portable_product(grid, physics, fixed, modulus, u)
+        table[f"numba fp64, {threads} threads"] = best(portable, options.repeat)
+        products.append((value, 1e-12))
+    gpu: Any = "not run"
     if not options.no_jax:
-        product, value = jax_product(grid, physics, modulus, u)
-        table["jax einsum fp32"] = best(product, options.repeat)
-        products.append((np.where(fixed, 0, value), 1e-5))
+        for name, product, value in (
+            ("jax fp64", *jax_mode_product(grid, physics, fixed, modulus, u, "cpu")),
+            ("jax einsum fp32", *jax_product(grid, physics, modulus, u)),
+        ):
+            table[name] = best(product, options.repeat)
+            products.append((np.where(fixed, 0, value), 1e-12 if "64" in name else 1e-5))
+        if has_gpu():
+            product, value = jax_mode_product(grid, physics, fixed, modulus, u, "gpu")
+            gpu = round(best(product, options.repeat) / grid.size * 1e9, 3)
+            products.append((np.where(fixed, 0, value), 1e-12))
     agree = all(np.abs(p - expected).max() <= tol * np.abs(expected).max() for p, tol in products)
     ours, peer = table["native fp64, 1 threads"], table["scipy csr fp64"]
     return {
@@ -69,6 +85,7 @@ def main(argv: list[str]) -> dict[str, Any]:
         "agree": bool(agree),
         "grid": options.grid,
         "ns_per_element": {name: round(seconds / grid.size * 1e9, 2) for name, seconds in table.items()},
+        "gpu": gpu,
         "load_average": os.getloadavg()[0],
     }
 
@@ -93,6 +110,52 @@ def assembled(grid: Grid, physics: Elasticity, modulus: np.ndarray) -> sp.csr_ma
     size = 3 * int(np.prod(grid.node_shape))
     pairs = (np.repeat(dofs, n, axis=1).ravel(), np.tile(dofs, n).ravel())
     return sp.csr_matrix(sp.coo_matrix((values, pairs), shape=(size, size)))
+
+
+def portable_product(
+    grid: Grid, physics: Elasticity, fixed: np.ndarray, modulus: np.ndarray, u: np.ndarray
+) -> tuple[Callable, np.ndarray]:
+    """The kernels for machines without a C compiler."""
+    system = System(grid, physics, fixed, "numba")
+    system.update(modulus)
+    assert isinstance(system.engine, Native)
+    operator, layout = system.engine.operator, system.engine.layout
+    v, out = layout.vector(u), layout.vector()
+    operator.apply(v, out)
+    return lambda: operator.apply(v, out), layout.public(out).copy()
+
+
+def jax_mode_product(
+    grid: Grid,
+    physics: Elasticity,
+    fixed: np.ndarray,
+    modulus: np.ndarray,
+    u: np.ndarray,
+    device: Literal["cpu", "gpu"],
+) -> tuple[Callable, np.ndarray]:
+    """The operator of the JAX back-end, in double precision; supports are left to the caller."""
+    import jax
+
+    engine = JaxEngine(grid.shape, physics.element_matrix(tuple(grid.steps.tolist())), fixed, device)
+    with jax.enable_x64(True):
+        E, v = (jax.device_put(values, engine.device) for values in (modulus, u))
+        product = jax.jit(engine.apply_on_device)
+        value = np.asarray(product(E, v))
+
+    def call() -> None:
+        with jax.enable_x64(True):
+            product(E, v).block_until_ready()
+
+    return call, value
+
+
+def has_gpu() -> bool:
+    import jax
+
+    try:
+        return bool(jax.devices("gpu"))
+    except RuntimeError:
+        return False
 
 
 def jax_product(grid: Grid, physics: Elasticity, modulus: np.ndarray, u: np.ndarray) -> tuple[Callable, np.ndarray]:

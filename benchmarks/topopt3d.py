@@ -60,6 +60,7 @@ def main(argv: list[str]) -> dict[str, Any]:
         "cpu_s": round(cpu, 2),
         "cg_iterations": iterations,
         "parts_s": {name: round(value, 3) for name, value in parts.items()},
+        "gpu": "not run",
         "load_average": os.getloadavg()[0],
     }
 

@@ -4,7 +4,7 @@ Two densities, an ellipse and a ring (in three dimensions a ball and a shell); t
 grid itself and its half, so that the work per cell is the same at every size. Each size runs in a process of its own.
 There is no peer: `ours_s` and `peer_s` are the dearest and the cheapest CPU time per cell and iteration in nanoseconds
 among sizes of the same dimension, `agree` says that they differ by less than a factor of two and that memory per cell
-falls within a factor of two as well.
+falls within a factor of two as well. `--device cuda` measures the kernels of PyTorch on a GPU.
 """
 
 import argparse
@@ -26,16 +26,17 @@ def main(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--squares", default="256,512,1024,2048,4096")
     parser.add_argument("--cubes", default="64,96,128")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, or torch (PyTorch on the processor)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.child:
         n, dim = (int(v) for v in options.child.split("^"))
-        return _child(n, dim, options.threads)
+        return _child(n, dim, options.threads, options.device)
     rows = []
     for sizes, dim in ((options.squares, 2), (options.cubes, 3)):
         for n in filter(None, sizes.split(",")):
             command = [sys.executable, "-m", "benchmarks", "transport_scaling", "--child", f"{n}^{dim}"]
-            command += ["--threads", str(options.threads)]
+            command += ["--threads", str(options.threads), "--device", options.device]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 rows.append({"size": f"{n}^{dim}", "not run": done.stderr.strip().splitlines()[-1]})
@@ -73,7 +74,7 @@ def measures(n: int, dim: int) -> NDArray[np.float64]:
     return both / both.mean(axis=tuple(range(1, dim + 1)), keepdims=True)
 
 
-def _child(n: int, dim: int, threads: int) -> dict[str, Any]:
+def _child(n: int, dim: int, threads: int, device: str) -> dict[str, Any]:
     import resource
 
     from transport.ascent import Ascent, Settings
@@ -82,7 +83,7 @@ def _child(n: int, dim: int, threads: int) -> dict[str, Any]:
     def run(side: int) -> tuple[float, float, int]:
         mu = measures(side, dim)
         settings = Settings((FINEST, 10), coarsest=side // 2, tolerance=0.0)
-        ascent = Ascent(mu, np.full(2, 0.5), Domain(mu.shape[1:]), settings, threads=threads)
+        ascent = Ascent(mu, np.full(2, 0.5), Domain(mu.shape[1:]), settings, None, threads, device)
         state, cpu, wall = ascent.start(), 0.0, 0.0
         while not state.done:
             fine = state.level == len(ascent.levels) - 1

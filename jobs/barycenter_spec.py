@@ -7,9 +7,29 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from jobs.job import Job
-from jobs.strict import JobName
+from jobs.strict import JobName, Strict
 
 Part = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+
+
+class WeightPath(Strict):
+    """Frames along a path of weights that begins at `weights`: a film, and one array per frame.
+
+    to: the weights at the other end, or a list of weight vectors to pass one after the other. frames: in all, both ends
+    included. format: of the film; png is one picture per frame, npy leaves the arrays alone (volumes have nothing
+    else). seconds: per frame.
+    """
+
+    to: list[float] | list[list[float]]
+    frames: Annotated[int, Field(ge=2, le=600)] = 24
+    format: Literal["gif", "mp4", "png", "npy"] = "gif"
+    seconds: Annotated[float, Field(gt=0, le=10)] = 0.05
+
+    @property
+    def stations(self) -> list[list[float]]:
+        """The weight vectors after the first."""
+        vectors = [v for v in self.to if isinstance(v, list)]
+        return vectors or [[v for v in self.to if not isinstance(v, list)]]
 
 
 class BarycenterJob(Job):
@@ -17,7 +37,8 @@ class BarycenterJob(Job):
 
     inputs: PNG, TIFF, NPY, VTI, STL files or finished run folders. size: cells along the longest side. resize: allow
     inputs of different sizes. invert: dark is mass. volume_fraction: also write a black-and-white design of that
-    volume. primal_iterations: of the distances behind the reported F, which they approach from below.
+    volume. primal_iterations: of the distances behind the reported F, which they approach from below. upper_bound:
+    also bound F from above. regularisation: of the method `debiased`. device: cpu, or cuda or torch (PyTorch).
     """
 
     job: Literal["barycenter"] = "barycenter"
@@ -29,9 +50,14 @@ class BarycenterJob(Job):
     invert: bool = False
     padding: Part = 0.0
     floor: Part = 0.0
-    method: Literal["accelerated", "wdha", "sga"] = "accelerated"
+    method: Literal["accelerated", "wdha", "sga", "debiased"] = "accelerated"
+    iterations: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    regularisation: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.005
+    path: WeightPath | None = None
     volume_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     primal_iterations: Annotated[int, Field(ge=1)] = 12
+    upper_bound: bool = True
+    device: Annotated[str, Field(pattern=r"^(cpu|torch|cuda(:[0-9]+)?)$")] = "cpu"
     threads: Annotated[int, Field(ge=0)] = 0
     checkpoint_every: Annotated[int, Field(ge=1)] = 20
 
@@ -39,6 +65,10 @@ class BarycenterJob(Job):
     def _enough(self) -> "BarycenterJob":
         if len(self.inputs) < 2:
             raise ValueError("a barycenter needs at least two inputs: give another file")
+        if self.iterations is not None and self.method == "accelerated":
+            raise ValueError(
+                "iterations belongs to wdha, sga and debiased; the accelerated method knows when it is done"
+            )
         return self
 
     @property

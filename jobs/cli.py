@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jobs.commands import pde
 from jobs.commands.ending import Overrides, end, watch
 
 # Pools of BLAS threads beside the solver's own threads cost more than they bring.
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(pde.app, name="pde")
 
 
 @app.callback()
@@ -87,19 +89,31 @@ def barycenter(
     invert: Annotated[bool, typer.Option(help="Dark is mass.")] = False,
     padding: Annotated[float, typer.Option(help="Empty border, as a part of the longest side.")] = 0.0,
     floor: Annotated[float, typer.Option(help="Uniform mass that is added, as a part of the whole.")] = 0.0,
-    method: Annotated[str, typer.Option(help="accelerated, or wdha or sga as published.")] = "accelerated",
+    method: Annotated[
+        str, typer.Option(help="accelerated; wdha or sga as published; debiased (POT, smooth).")
+    ] = "accelerated",
+    regularisation: Annotated[float, typer.Option(help="Of the method debiased.")] = 0.005,
+    to: Annotated[
+        str | None, typer.Option(help="Weights where a film ends, e.g. 0,0,1; more stations after /.")
+    ] = None,
+    frames: Annotated[int, typer.Option(help="Of the film, both ends included.")] = 24,
+    film: Annotated[str, typer.Option(help="gif, mp4 (needs ffmpeg), png, or npy for the arrays alone.")] = "gif",
+    upper_bound: Annotated[bool, typer.Option(help="Also bound F from above.")] = True,
+    device: Annotated[str, typer.Option(help="cpu, or cuda or torch (PyTorch on a GPU or the processor).")] = "cpu",
     volume_fraction: Annotated[float | None, typer.Option(help="Also a black-and-white design of this volume.")] = None,
     threads: Annotated[int, typer.Option(help="0 means all.")] = 0,
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
     """Find the Wasserstein barycenter of pictures, volumes or designs, with a certificate."""
-    options = {key: value for key, value in locals().items() if key not in ("out", "overwrite")}
+    options = {k: v for k, v in locals().items() if k not in ("out", "overwrite", "to", "frames", "film")}
 
     def work() -> int:
         from jobs.launch import new_folder, prepare
         from jobs.spec import parse_job
 
-        job = parse_job({**options, "job": "barycenter", "weights": _numbers(weights)}, base=Path.cwd())
+        stations = None if to is None else [_numbers(text) for text in to.split("/")]
+        path = stations and {"to": stations, "frames": frames, "format": film}
+        job = parse_job({**options, "job": "barycenter", "weights": _numbers(weights), "path": path}, base=Path.cwd())
         return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
     end(work)

@@ -56,6 +56,13 @@ KINDS = {
         working="moving the measures together",
         ready="the barycenter is ready",
     ),
+    "pde": Kind(
+        spec="jobs.pde_spec:PdeJob",
+        template="jobs.templates.pde:PdeRun",
+        printed="jobs.screen:print_pde",
+        working="searching for the optimum",
+        ready="the optimum is ready",
+    ),
 }
 
 

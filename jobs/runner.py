@@ -16,12 +16,15 @@ from jobs.spec import Job, load_job
 from jobs.stop import StopRequest
 from jobs.store import Run, readable_errors
 from jobs.templates import State, Template
+from optim.errors import OptimError
+from pde.fem.errors import FemError, FemSolverError, FemUnavailable
 from pde.grid.errors import GridError, SolverError
 from topopt.errors import DesignError, ExportError, ReanalysisError
 from transport.errors import AscentError, TransportError
 
 ABOUT_STRUCTURES = (DesignError, ExportError, ReanalysisError, GridError, SolverError)
-USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, TransportError, AscentError)
+ABOUT_EQUATIONS = (OptimError, FemError, FemSolverError, FemUnavailable)
+USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, *ABOUT_EQUATIONS, TransportError, AscentError)
 PREVIEW_EVERY = 2  # seconds
 
 

@@ -77,8 +77,32 @@ def print_barycenter(result: dict[str, Any], run: Run) -> None:
     console.print(f"{result['name']}: {cells} cells, {result['iterations']} iterations, method {result['method']}")
     console.print(f"F {result['primal_value']:.6g}, of which shape {result['shape_value']:.6g} (evaluated, from below)")
     console.print(f"No density has a shape part below {result['shape_bound']:.6g} (certified)")
+    if result.get("shape_upper") is not None:
+        console.print(f"That of this one is below {result['shape_upper']:.6g} (certified)")
+    for note in result.get("notes", []):
+        console.print(f"note: {note}")
     for name in result["artifacts"]:
         console.print(str(run.folder / name))
+
+
+def print_pde(result: dict[str, Any], run: Run) -> None:
+    table = Table("", "found", "known")
+    table.title = f"{result['problem']}: {result['iterations']} iterations of {result['method']}, {result['status']}"
+    table.title_justify = "left"
+    for name, value in result["figures"].items():
+        known = result["known"].get(name)
+        table.add_row(name.replace("_", " "), _figure(value), "" if known is None else _figure(known))
+    console.print(table)
+    spent = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in result["counts"].items())
+    console.print(spent, style="dim")
+    for note in result["notes"]:
+        console.print(f"note: {note}")
+    for name in result["artifacts"]:
+        console.print(str(run.folder / name))
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.9g}"
 
 
 def print_structure(result: dict[str, Any], run: Run) -> None:

@@ -27,8 +27,8 @@ def load_job(path: Path, overrides: Sequence[str] = ()) -> Job:
         JobError: missing or unreadable file, YAML that does not parse, an unknown key, a value that cannot be.
     """
     data = read_yaml(path)
-    for override in overrides:
-        _override(data, override)
+    for text in overrides:
+        override(data, text)
     return parse_job(data, base=path.parent)
 
 
@@ -92,17 +92,22 @@ def dump_job(job: Job, path: Path) -> None:
         writer.dump(job.model_dump(mode="json"), file)
 
 
-def _override(data: dict[str, Any], override: str) -> None:
+def override(data: dict[str, Any], text: str) -> None:
+    """Set one entry of a job given as plain data, `key=value` with a dotted key and a YAML value.
+
+    Raises:
+        JobError: it is none, or there is no such place.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    key, sign, text = override.partition("=")
+    key, sign, written = text.partition("=")
     if not sign or not key:
-        raise JobError(f"{override!r} is not an override: write key=value, for instance optimize.volume_fraction=0.25")
+        raise JobError(f"{text!r} is not an override: write key=value, for instance optimize.volume_fraction=0.25")
     try:
-        value = YAML(typ="safe", pure=True).load(text)
+        value = YAML(typ="safe", pure=True).load(written)
     except YAMLError as error:
-        raise JobError(f"{override!r}: the value is not valid YAML") from error
+        raise JobError(f"{text!r}: the value is not valid YAML") from error
     *parents, last = key.split(".")
     place: Any = data
     for part in parents:

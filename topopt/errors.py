@@ -15,3 +15,7 @@ class ExportError(RuntimeError):
 
 class ReanalysisError(RuntimeError):
     """The body that was formed could not be meshed or solved again, so its figures are the optimiser's claim only."""
+
+
+class OutlineError(DesignError):
+    """An outline that is none: open, crossing itself, without area, or an arc whose numbers do not match."""

@@ -8,6 +8,7 @@ found.density, found.shape_value, found.shape_bound
 
 from transport.ascent import Row, Settings
 from transport.barycenter import Barycenter, barycenter, barycenters
+from transport.debiased import DebiasedSettings
 from transport.distance import Distance, w2
 from transport.domain import Domain
 from transport.errors import AscentError, ImageError, TransportError
@@ -16,6 +17,7 @@ from transport.published import PublishedSettings
 __all__ = [
     "AscentError",
     "Barycenter",
+    "DebiasedSettings",
     "Distance",
     "Domain",
     "ImageError",

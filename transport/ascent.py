@@ -25,12 +25,9 @@ from numpy.typing import NDArray
 from transport.densities import centroid_value
 from transport.domain import Domain
 from transport.errors import AscentError, TransportError
-from transport.legendre import c_transform
-from transport.levels import hierarchy, interpolate, resample
+from transport.kernels import Kernels, Stack, host, kernels_on
+from transport.levels import hierarchy, interpolate, places, resample
 from transport.mask import Mask
-from transport.poisson import inverse_laplacian
-from transport.pushforward import push
-from transport.sweeps import climb, extrapolate, mean_and_differences, means_of_products, recentre
 
 Field = NDArray[np.float64]
 
@@ -87,16 +84,16 @@ class State:
 
     level: int
     inner: int  # iterations done on this level
-    f: Field  # (m, *shape of the level)
-    previous: Field
-    best: Field  # the potentials with the highest dual value of this level, feasible
+    f: Stack  # (m, *shape of the level)
+    previous: Stack
+    best: Stack  # the potentials with the highest dual value of this level, feasible
     best_dual: float = -math.inf
     last_dual: float = -math.inf
     t: float = 1.0  # Nesterov's sequence
     factor: float = 1.0  # of the step; shrinks on restarts
     done: bool = False
     history: tuple[Row, ...] = ()
-    spare: Field | None = field(default=None, repr=False)  # a buffer, never read
+    spare: Stack | None = field(default=None, repr=False)  # a buffer, never read
 
     @property
     def iteration(self) -> int:
@@ -104,9 +101,6 @@ class State:
 
     def save(self, path: Path) -> None:
         """Write as .npz, whole or not at all."""
-        rows = np.array(
-            [(*_padded(r.shape), r.iteration, r.dual, r.residual, r.step, r.restarted) for r in self.history]
-        )
         numbers = np.array([self.best_dual, self.last_dual, self.t, self.factor])
         part = path.with_name(path.name + ".part")
         with part.open("wb") as file:
@@ -114,10 +108,10 @@ class State:
                 file,
                 place=np.array([self.level, self.inner, self.done]),
                 numbers=numbers,
-                rows=rows,
-                f=self.f,
-                previous=self.previous,
-                best=self.best,
+                rows=row_table(self.history),
+                f=host(self.f),
+                previous=host(self.previous),
+                best=host(self.best),
             )
         part.replace(path)
 
@@ -132,7 +126,7 @@ class State:
             with np.load(path, allow_pickle=False) as data:
                 level, inner, done = (int(v) for v in data["place"])
                 best_dual, last_dual, t, factor = (float(v) for v in data["numbers"])
-                history = tuple(_row(r) for r in data["rows"])
+                history = read_rows(data["rows"])
                 f, previous, best = data["f"], data["previous"], data["best"]
         except (OSError, KeyError, ValueError) as error:
             raise TransportError(f"{path} is not a checkpoint of a barycenter") from error
@@ -144,11 +138,21 @@ class Level:
     """The measures on one grid."""
 
     domain: Domain
-    mu: Field
+    mu: Stack
     mask: Mask | None
     peak: float  # largest density
     centroid_value: float
     iterations: int
+
+
+@dataclass(frozen=True)
+class Images:
+    """From feasible potentials: f_i^c, R_i = (id - grad f_i^c)_# mu_i, the costs of these plans, and the dual value."""
+
+    conjugates: Field
+    images: Field
+    costs: Field
+    dual: float
 
 
 class Ascent:
@@ -160,6 +164,7 @@ class Ascent:
         weights: (m,), of sum one.
         mask: (n_1, ..., n_d) bool, where the barycenter may have mass. None: everywhere.
         threads: 0 means all.
+        device: see `transport.kernels`.
     """
 
     def __init__(
@@ -170,8 +175,11 @@ class Ascent:
         settings: Settings | None = None,
         mask: NDArray[np.bool_] | None = None,
         threads: int = 1,
+        device: str = "cpu",
     ) -> None:
-        self.weights, self.settings, self.threads = weights, settings or Settings(), threads
+        self.weights, self.settings = weights, settings or Settings()
+        self.kernels: Kernels = kernels_on(device, threads)
+        self.threads, self.device = threads, device
         domains = hierarchy(domain, self.settings.coarsest)
         self.levels = tuple(self._level(mu, d, mask, len(domains) - 1 - k) for k, d in enumerate(domains))
 
@@ -179,14 +187,14 @@ class Ascent:
         """The first state: from nothing, or from potentials of a similar problem, which one step makes feasible."""
         level = 0
         if potentials is not None:
-            if potentials.shape != self.levels[-1].mu.shape:
-                raise TransportError(
-                    f"the warm start has shape {potentials.shape}, the measures {self.levels[-1].mu.shape}"
-                )
+            wanted = tuple(self.levels[-1].mu.shape)
+            if potentials.shape != wanted:
+                raise TransportError(f"the warm start has shape {potentials.shape}, the measures {wanted}")
             level = max(0, len(self.levels) - 3)
-        mu = self.levels[level].mu
-        f = np.zeros_like(mu) if potentials is None else resample(potentials, self.levels[level].domain)
-        return State(level, 0, f, f.copy(), f.copy())
+        domain = self.levels[level].domain
+        shape = (len(self.weights), *domain.shape)
+        f = np.zeros(shape) if potentials is None else resample(potentials, domain)
+        return self._begun(level, f)
 
     def iterations_left(self, state: State) -> int:
         """Iterations to come, at most."""
@@ -196,29 +204,26 @@ class Ascent:
         """One iteration, or the change to the next level and one iteration. The arrays of `state` are reused."""
         if state.inner == self.levels[state.level].iterations or self._settled(state):
             state = self._refined(state)
-        lv, threads = self.levels[state.level], self.threads
-        y = state.spare if state.spare is not None else np.empty_like(state.f)
+        lv, on = self.levels[state.level], self.kernels
         t = 0.5 * (1 + math.sqrt(1 + 4 * state.t**2))
-        extrapolate(state.f, state.previous, (state.t - 1) / t, y, threads)
+        y = on.extrapolate(state.f, state.previous, (state.t - 1) / t, state.spare)
         scratch = state.previous
-        self._convexify(y, scratch, lv)
+        y = self._convexify(y, scratch, lv)
         conjugate = self._conjugate(y, scratch, lv)
-        dual = float(self.weights @ means_of_products(conjugate, lv.mu, threads))
+        dual = float(self.weights @ on.means_of_products(conjugate, lv.mu))
         if not math.isfinite(dual):
             raise AscentError(f"the dual value is not finite on the level {lv.domain.shape}: lower settings.step")
-        images, _ = push(conjugate, lv.mu, lv.domain, out=None, threads=threads)
+        images, _ = on.push(conjugate, lv.mu, lv.domain)
         if lv.mask is not None:
-            lv.mask.gather(images)
-        mean, differences = np.empty_like(images[0]), np.empty(images.shape, np.float32)
-        mean_and_differences(images, self.weights, mean, differences, threads)
-        gradient, energies = inverse_laplacian(differences, lv.domain, threads=threads)
+            on.gather(images, lv.mask)
+        gradient, energies = on.inverse_laplacian(on.differences(images, self.weights), lv.domain)
         restarted = dual < state.last_dual
         if restarted:
             t, state.factor = 1.0, max(0.8 * state.factor, 0.1)
         step = self.settings.step * state.factor / lv.peak
         # The older iterate is no longer needed, so it makes room for the new one.
-        climb(y, gradient, step, scratch, threads)
-        state.previous, state.f = state.f, scratch
+        climbed = on.climb(y, gradient, step, scratch)
+        state.previous, state.f = state.f, climbed
         if dual > state.best_dual:
             state.best, y, state.best_dual = y, state.best, dual
         row = Row(state.iteration + 1, lv.domain.shape, dual, float(self.weights @ energies), step, restarted)
@@ -228,23 +233,30 @@ class Ascent:
 
     def potentials(self, state: State) -> Field:
         """The best potentials so far, on the finest grid, feasible. (m, n_1, ..., n_d)"""
-        f = interpolate(state.best, self.levels[-1].domain)
-        recentre(f, self.weights, self.threads)
-        return f
+        f = self.kernels.put(interpolate(host(state.best), self.levels[-1].domain))
+        self.kernels.recentre(f, self.weights)
+        return self.kernels.get(f)
 
-    def images(self, potentials: Field) -> tuple[Field, Field, Field, float]:
-        """From feasible potentials of the finest level: f_i^c, R_i, the costs of the plans, and the dual value."""
-        lv = self.levels[-1]
-        conjugate = self._conjugate(potentials, np.empty_like(potentials), lv)
-        images, costs = push(conjugate, lv.mu, lv.domain, threads=self.threads)
+    def images(self, potentials: Field) -> "Images":
+        """What feasible potentials of the finest level say about the measures."""
+        lv, on = self.levels[-1], self.kernels
+        conjugate = self._conjugate(on.put(potentials), None, lv)
+        images, costs = on.push(conjugate, lv.mu, lv.domain)
         if lv.mask is not None:
-            lv.mask.gather(images)
-        dual = float(self.weights @ means_of_products(conjugate, lv.mu, self.threads))
-        return conjugate, images, costs, dual
+            on.gather(images, lv.mask)
+        dual = float(self.weights @ on.means_of_products(conjugate, lv.mu))
+        return Images(on.get(conjugate), on.get(images), costs, dual)
+
+    def moments(self, conjugates: Field) -> tuple[Field, Field]:
+        """Where maps take the measures and the masses mu_i x_k : (m, n_1, ..., n_d), (m, d, n_1, ..., n_d)."""
+        lv, on = self.levels[-1], self.kernels
+        mu, f = on.get(lv.mu), on.put(conjugates)
+        images = on.get(on.push(f, lv.mu, lv.domain)[0])
+        return images, np.stack([on.get(on.push(f, on.put(mu * x), lv.domain)[0]) for x in places(lv.domain)], axis=1)
 
     def residual(self, images: Field, density: Field) -> float:
         """sum_i w_i |R_i - density|^2_{H^-1}, both on the finest grid."""
-        energies = inverse_laplacian(density - images, self.levels[-1].domain, threads=self.threads)[1]
+        energies = self.kernels.inverse_laplacian(self.kernels.put(density - images), self.levels[-1].domain)[1]
         return float(self.weights @ energies)
 
     def load(self, path: Path) -> State:
@@ -254,25 +266,25 @@ class Ascent:
             TransportError: not a checkpoint, or one of another problem.
         """
         state = State.load(path)
-        if state.level >= len(self.levels) or state.f.shape != self.levels[state.level].mu.shape:
+        if state.level >= len(self.levels) or state.f.shape != tuple(self.levels[state.level].mu.shape):
             raise TransportError(f"{path} belongs to measures of another number or shape")
+        state.f, state.previous, state.best = (self.kernels.put(a) for a in (state.f, state.previous, state.best))
         return state
 
     # -- parts of a step ----------------------------------------------------------------------------------------------
 
-    def _convexify(self, y: Field, scratch: Field, lv: Level) -> None:
-        c_transform(c_transform(self._masked(y, lv), lv.domain.steps, out=scratch, threads=self.threads),
-                    lv.domain.steps, out=y, threads=self.threads)  # fmt: skip
-        recentre(y, self.weights, self.threads)
-
-    def _conjugate(self, y: Field, out: Field, lv: Level) -> Field:
-        source = y if lv.mask is None else self._masked(y.copy(), lv)
-        return c_transform(source, lv.domain.steps, out=out, threads=self.threads)
-
-    def _masked(self, y: Field, lv: Level) -> Field:
-        if lv.mask is not None:
-            lv.mask.close(y)
+    def _convexify(self, y: Stack, scratch: Stack, lv: Level) -> Stack:
+        on, steps = self.kernels, lv.domain.steps
+        y = on.c_transform(on.c_transform(self._masked(y, lv), steps, out=scratch), steps, out=y)
+        on.recentre(y, self.weights)
         return y
+
+    def _conjugate(self, y: Stack, out: Stack | None, lv: Level) -> Stack:
+        source = y if lv.mask is None else self._masked(y + 0, lv)  # a copy
+        return self.kernels.c_transform(source, lv.domain.steps, out=out)
+
+    def _masked(self, y: Stack, lv: Level) -> Stack:
+        return y if lv.mask is None else self.kernels.close(y, lv.mask)
 
     def _settled(self, state: State) -> bool:
         lv = self.levels[state.level]
@@ -284,10 +296,13 @@ class Ascent:
 
     def _refined(self, state: State) -> State:
         lv = self.levels[state.level + 1]
-        f = interpolate(state.best, lv.domain)
+        f = interpolate(host(state.best), lv.domain)
         # A step that had to shrink on this grid is too long on the next one too, but less so: the densities are new.
         factor = math.sqrt(state.factor)
-        return State(state.level + 1, 0, f, f.copy(), f.copy(), factor=factor, history=state.history)
+        return replace(self._begun(state.level + 1, f), factor=factor, history=state.history)
+
+    def _begun(self, level: int, f: Field) -> State:
+        return State(level, 0, *(self.kernels.put(f.copy()) for _ in range(3)))
 
     def _level(self, mu: Field, domain: Domain, mask: NDArray[np.bool_] | None, from_finest: int) -> Level:
         here = mu if domain.shape == mu.shape[1:] else resample(mu, domain)
@@ -295,12 +310,22 @@ class Ascent:
             here /= here.mean(axis=tuple(range(1, here.ndim)), keepdims=True)
         return Level(
             domain,
-            here,
+            self.kernels.put(here),
             None if mask is None else Mask.on(mask, domain),
             float(here.max()),
             centroid_value(here, self.weights, domain),
             self.settings.iterations_on(domain.size, from_finest),
         )
+
+
+def row_table(history: tuple[Row, ...]) -> Field:
+    """Rows as numbers, for a checkpoint."""
+    return np.array([(*_padded(r.shape), r.iteration, r.dual, r.residual, r.step, r.restarted) for r in history])
+
+
+def read_rows(table: Field) -> tuple[Row, ...]:
+    """What `row_table` made of them."""
+    return tuple(_row(r) for r in table)
 
 
 def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,10 +3,13 @@
     F(nu) = sum_i w_i 1/2 W2^2(nu, mu_i)        nu* = argmin F        (Agueh and Carlier 2011)
 
 The answer carries feasible dual potentials, so its dual value is a lower bound of min F that anyone can check: one
-c-transform per measure and a sum. Because the centroids decide most of F, it is the shape part F - F_c that tells how
-good a barycenter is.
+c-transform per measure and a sum. Feasible plans bound F of the answer from above (`transport.coupling`). Because the
+centroids decide most of F, it is the shape part F - F_c that tells how good a barycenter is:
+
+    shape_bound <= min F - F_c <= F(answer) - F_c <= shape_upper
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +19,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transport.ascent import Ascent, Row, Settings
+from transport.coupling import plan_costs
+from transport.debiased import DebiasedSettings, debiased
 from transport.densities import as_stack, as_weights, centroid_value, require_memory
-from transport.distance import w2
+from transport.distance import DISTANCE_ITERATIONS, Distance, w2
 from transport.domain import Domain
 from transport.errors import TransportError
-from transport.published import PublishedSettings, sga, wdha
+from transport.published import Published, PublishedSettings, PublishedState
 from transport.pushforward import corner_map
+from transport.sweeps import recentre
 from transport.threads import thread_count
 
 Field = NDArray[np.float64]
-Method = Literal["accelerated", "wdha", "sga"]
+Method = Literal["accelerated", "wdha", "sga", "debiased"]
+SETTINGS = {
+    "accelerated": Settings,
+    "wdha": PublishedSettings,
+    "sga": PublishedSettings,
+    "debiased": DebiasedSettings,
+}
 Callback = Callable[[Row], object]
 
 PRIMAL_ITERATIONS = 12
@@ -44,7 +56,8 @@ class Barycenter:
         dual_value: D(f), a certified lower bound of min F for the discrete problem.
         primal_value: F(density), from warm-started distances. It converges from below: after 12 iterations it may be
             some per cent of the shape part too low, and more `primal_iterations` bring it up.
-        distances: 1/2 W2^2(density, mu_i) : (m,), from the same.
+        upper_value: a certified upper bound of F(density), from feasible plans; infinite where none was asked for.
+        distances: 1/2 W2^2(density, mu_i) : (m,), from the same as `primal_value`.
         plan_value: sum_i w_i cost of the plans from mu_i to R_i.
         centroid_value: F_c, the part of F that the centroids decide.
         residual: sum_i w_i |R_i - density|^2_{H^-1}: how far the images are apart.
@@ -58,6 +71,7 @@ class Barycenter:
     images: Field
     dual_value: float
     primal_value: float
+    upper_value: float
     distances: Field
     plan_value: float
     centroid_value: float
@@ -77,9 +91,27 @@ class Barycenter:
         return self.dual_value - self.centroid_value
 
     @property
+    def shape_upper(self) -> float:
+        """The certified upper bound of F_shape of the density."""
+        return self.upper_value - self.centroid_value
+
+    @property
+    def entropic(self) -> bool:
+        """Whether the method minimises F with an entropy, so that its answer is smooth and not the exact one."""
+        return self.method == "debiased"
+
+    @property
+    def certified_gap(self) -> float:
+        """How far the density is from the optimum at most, relative to the shape part; infinite without upper bound."""
+        return self._relative(self.upper_value - self.dual_value)
+
+    @property
     def gap(self) -> float:
         """How far the density may be from the optimum, relative to the shape part. 0 where everything coincides."""
-        slack, scale = self.primal_value - self.dual_value, abs(self.shape_bound)
+        return self._relative(self.primal_value - self.dual_value)
+
+    def _relative(self, slack: float) -> float:
+        scale = abs(self.shape_bound)
         return slack / scale if scale > 1e-12 * sum(a * a for a in self.domain.lengths) else 0.0
 
     def map_to_barycenter(self, i: int) -> Field:
@@ -99,13 +131,15 @@ def barycenter(
     lengths: tuple[float, ...] = (),
     mask: NDArray[np.bool_] | None = None,
     start: Field | None = None,
-    settings: Settings | PublishedSettings | None = None,
+    settings: Settings | PublishedSettings | DebiasedSettings | None = None,
     threads: int = 0,
+    device: str = "cpu",
     callback: Callback | None = None,
     checkpoint: Path | None = None,
     checkpoint_every: int = 10,
     resume: bool = False,
     primal_iterations: int = PRIMAL_ITERATIONS,
+    upper_bound: bool = True,
 ) -> Barycenter:
     """The density that is nearest to all measures, in the mean of squared Wasserstein distances.
 
@@ -113,16 +147,20 @@ def barycenter(
         measures: m densities of one shape, two or three axes, not negative; each is scaled to mean one.
         weights: m numbers, not negative, not all zero; scaled to sum one. None: equal. A measure of weight zero does
             not count, but its potentials and map are found too (by the accelerated method).
-        method: "accelerated" (`transport.ascent`), or "wdha" or "sga" as published (`transport.published`).
+        method: "accelerated" (`transport.ascent`), "wdha" or "sga" as published (`transport.published`), or "debiased",
+            the entropic barycenter of POT (`transport.debiased`), which is smooth, and not the exact one.
         lengths: sides of the box. Default: square cells, the longest side is 1. All values are in this unit squared.
         mask: where the barycenter may have mass, bool; accelerated only.
         start: potentials of a similar problem; accelerated only. Fewer levels are then needed.
-        settings: `Settings`, or `PublishedSettings` for the published methods.
+        settings: `Settings`, `PublishedSettings` for the published methods, or `DebiasedSettings`.
         threads: 0 means all. The bits of the answer do not depend on it.
+        device: "cpu" (compiled loops), or "cuda" or "torch" (PyTorch on a GPU or on the processor); others than "cpu"
+            for the accelerated method only.
         callback: sees every iteration; when it returns True, the best answer so far is returned.
-        checkpoint: file that is written every `checkpoint_every` iterations; accelerated only.
+        checkpoint: file that is written every `checkpoint_every` iterations; not for "debiased".
         resume: continue from `checkpoint` if it exists, to the same bits as without interruption.
         primal_iterations: of the distances behind `primal_value`, one measure at a time.
+        upper_bound: also look for feasible plans, which costs about as much as thirty iterations on the finest grid.
 
     Raises:
         TransportError: input that has no answer; says which and what to do.
@@ -135,28 +173,42 @@ def barycenter(
         raise TransportError(f"mask has shape {np.shape(mask)}, the densities {domain.shape}")
     require_memory(len(mu), domain)
     threads = thread_count(threads)
-    expected = Settings if method == "accelerated" else PublishedSettings
-    if settings is not None and not isinstance(settings, expected):
-        raise TransportError(f"method {method!r} takes {expected.__name__}, not {type(settings).__name__}")
-    if method != "accelerated":
-        if method not in ("wdha", "sga"):
-            raise TransportError(f"method must be 'accelerated', 'wdha' or 'sga', not {method!r}")
-        if mask is not None or start is not None or checkpoint is not None:
-            raise TransportError("mask, start and checkpoint belong to the accelerated method")
-        loop = wdha if method == "wdha" else sga
-        ascent = Ascent(mu, w, domain, threads=threads)
-        published = settings if isinstance(settings, PublishedSettings) else PublishedSettings()
-        density, potentials, history = loop(mu, w, domain, published, callback or _ignore, threads)
-        return finish(ascent, potentials, history, method, density, primal_iterations)
-    ascent = Ascent(mu, w, domain, settings if isinstance(settings, Settings) else None, mask, threads)
-    state = ascent.load(checkpoint) if resume and checkpoint and checkpoint.exists() else ascent.start(start)
-    while not state.done:
-        state = ascent.step(state)
-        if checkpoint is not None and (state.done or state.iteration % checkpoint_every == 0):
-            state.save(checkpoint)
-        if callback is not None and callback(state.history[-1]):
-            break
-    return finish(ascent, ascent.potentials(state), state.history, method, None, primal_iterations)
+    if method not in SETTINGS:
+        raise TransportError(f"method must be one of {', '.join(map(repr, SETTINGS))}, not {method!r}")
+    if settings is not None and not isinstance(settings, SETTINGS[method]):
+        raise TransportError(f"method {method!r} takes {SETTINGS[method].__name__}, not {type(settings).__name__}")
+    if method != "accelerated" and (mask is not None or start is not None or device != "cpu"):
+        raise TransportError("mask, start and device belong to the accelerated method")
+    if method == "debiased" and checkpoint is not None:
+        raise TransportError("method 'debiased' runs in one piece: leave `checkpoint` out")
+    ascent = Ascent(mu, w, domain, settings if isinstance(settings, Settings) else None, mask, threads, device)
+    density, potentials, history = None, None, ()
+    if method == "debiased":
+        chosen = settings if isinstance(settings, DebiasedSettings) else DebiasedSettings()
+        density = debiased(mu, w, domain, chosen, threads)
+    else:
+        loop = ascent
+        if method != "accelerated":
+            published = settings if isinstance(settings, PublishedSettings) else PublishedSettings()
+            loop = Published(method, mu, w, domain, published, threads)
+        resumed = resume and checkpoint is not None and checkpoint.exists()
+        state = (
+            loop.load(checkpoint)
+            if resumed and checkpoint
+            else (ascent.start(start) if loop is ascent else loop.start())
+        )
+        while not state.done:
+            state = loop.step(state)  # type: ignore[arg-type]
+            if checkpoint is not None and (state.done or state.iteration % checkpoint_every == 0):
+                state.save(checkpoint)
+            if callback is not None and callback(state.history[-1]):
+                break
+        history = state.history
+        if isinstance(loop, Published) and isinstance(state, PublishedState):
+            density, potentials = loop.answer(state)
+        else:
+            potentials = ascent.potentials(state)  # type: ignore[arg-type]
+    return finish(ascent, potentials, history, method, density, primal_iterations, upper_bound)
 
 
 def barycenters(
@@ -180,57 +232,87 @@ def barycenters(
 
 def finish(
     ascent: Ascent,
-    potentials: Field,
+    potentials: Field | None,
     history: tuple[Row, ...],
     method: Method = "accelerated",
     density: Field | None = None,
     primal_iterations: int = PRIMAL_ITERATIONS,
+    upper_bound: bool = True,
 ) -> Barycenter:
-    """From feasible potentials to the answer. density: default, the weighted mean of the images."""
+    """From feasible potentials, a density, or both to the answer.
+
+    Args:
+        potentials: default, those of the distances to the density, recentred.
+        density: default, the weighted mean of the images.
+    """
     level, w = ascent.levels[-1], ascent.weights
-    conjugates, images, costs, dual = ascent.images(potentials)
+    mu, domain = ascent.kernels.get(level.mu), level.domain
+    found: list[Distance] = []
+    if potentials is None:
+        assert density is not None
+        found = distances_to(density, mu, domain, None, primal_iterations, ascent.threads, ascent.device)
+        potentials = np.stack([d.potential for d in found])
+        recentre(potentials, w, ascent.threads)
+    seen = ascent.images(potentials)
     if density is None:
-        density = np.tensordot(w, images, 1)
+        density = np.tensordot(w, seen.images, 1)
     density = density * (density.size / density.sum())
-    distances = objective_parts(density, level.mu, w, level.domain, potentials, primal_iterations, ascent.threads)
+    if not found:
+        found = distances_to(density, mu, domain, potentials, primal_iterations, ascent.threads, ascent.device)
+    halves = np.array([d.half_squared for d in found])
     return Barycenter(
         density=density,
         weights=w,
         potentials=potentials,
-        conjugates=conjugates,
-        images=images,
-        dual_value=dual,
+        conjugates=seen.conjugates,
+        images=seen.images,
+        dual_value=seen.dual,
         # Weak duality: a distance that has not quite converged must not pretend to beat the bound.
-        primal_value=max(float(w @ distances), dual),
-        distances=distances,
-        plan_value=float(w @ costs),
-        centroid_value=centroid_value(level.mu, w, level.domain),
-        residual=ascent.residual(images, density),
+        primal_value=max(float(w @ halves), seen.dual),
+        upper_value=upper_value(ascent, density, found) if upper_bound else math.inf,
+        distances=halves,
+        plan_value=float(w @ seen.costs),
+        centroid_value=centroid_value(mu, w, domain),
+        residual=ascent.residual(seen.images, density),
         history=history,
-        domain=level.domain,
+        domain=domain,
         method=method,
     )
+
+
+def upper_value(ascent: Ascent, density: Field, found: Sequence[Distance]) -> float:
+    """A certified upper bound of F(density), from the maps of the distances to it. density: of mean one."""
+    level = ascent.levels[-1]
+    mu, conjugates = ascent.kernels.get(level.mu), np.stack([d.conjugate for d in found])
+    images, moments = ascent.moments(conjugates)
+    return float(ascent.weights @ plan_costs(mu, images, moments, density, level.domain, ascent.threads))
+
+
+def distances_to(
+    density: Field,
+    measures: Field,
+    domain: Domain,
+    start: Field | None = None,
+    iterations: int = PRIMAL_ITERATIONS,
+    threads: int = 1,
+    device: str = "cpu",
+) -> list[Distance]:
+    """The distances of all measures to a density. start: potentials to begin with; without, all levels are run."""
+    # Short steps: near the optimum long ones swing, and the value is a lower bound that must come up.
+    counts = (iterations,) if start is not None else (iterations, *DISTANCE_ITERATIONS[1:])
+    settings = Settings(counts, step=1.0, tolerance=0.0)
+    options = {"lengths": domain.lengths, "settings": settings, "threads": threads, "device": device}
+    warm = [None] * len(measures) if start is None else list(start)
+    return [w2(mu, density, start=f, **options) for mu, f in zip(measures, warm, strict=True)]
 
 
 def objective_parts(
     density: Field,
     measures: Field,
-    weights: Field,
     domain: Domain,
     start: Field | None = None,
     iterations: int = PRIMAL_ITERATIONS,
     threads: int = 1,
 ) -> Field:
-    """1/2 W2^2(density, mu_i) : (m,). start: potentials to begin with; without, all levels are run."""
-    # Short steps: near the optimum long ones swing, and the value is a lower bound that must come up.
-    settings = Settings((iterations, 60, 60, 80) if start is None else (iterations,), step=1.0, tolerance=0.0)
-    warm = [None] * len(measures) if start is None else list(start)
-    found = [
-        w2(mu, density, lengths=domain.lengths, settings=settings, start=f, threads=threads).half_squared
-        for mu, f in zip(measures, warm, strict=True)
-    ]
-    return np.array(found)
-
-
-def _ignore(row: Row) -> bool:
-    return False
+    """1/2 W2^2(density, mu_i) : (m,), from `distances_to`."""
+    return np.array([d.half_squared for d in distances_to(density, measures, domain, start, iterations, threads)])

@@ -92,6 +92,11 @@ def centroid_value(densities: Field, weights: Field, domain: Domain) -> float:
     return float(0.5 * weights @ ((c - weights @ c) ** 2).sum(axis=1))
 
 
+def bytes_per_cell(measures: int) -> int:
+    """Bytes that a solve needs for each cell of the grid."""
+    return 8 * (FLOATS_PER_CELL * measures + 3)
+
+
 def require_memory(measures: int, domain: Domain, available: float | None = None) -> None:
     """Refuse what would not fit.
 
@@ -105,7 +110,7 @@ def require_memory(measures: int, domain: Domain, available: float | None = None
         import psutil
 
         available = psutil.virtual_memory().available
-    per_cell = 8 * (FLOATS_PER_CELL * measures + 3)
+    per_cell = bytes_per_cell(measures)
     needed = per_cell * domain.size
     if needed > available:
         side = int(max(domain.shape) * (available / needed) ** (1 / domain.dim))

@@ -18,12 +18,9 @@ from transport.ascent import Settings
 from transport.densities import as_stack
 from transport.domain import Domain
 from transport.errors import AscentError, TransportError
-from transport.legendre import c_transform
+from transport.kernels import Kernels, Stack, host, kernels_on
 from transport.levels import hierarchy, interpolate, resample
-from transport.poisson import inverse_laplacian
-from transport.pushforward import corner_map, push
-from transport.sweeps import means_of_products
-from transport.threads import thread_count
+from transport.pushforward import corner_map
 
 Field = NDArray[np.float64]
 Method = Literal["accelerated", "back-and-forth"]
@@ -74,6 +71,7 @@ def w2(
     settings: Settings | None = None,
     start: Field | None = None,
     threads: int = 0,
+    device: str = "cpu",
 ) -> Distance:
     """Optimal transport between two densities.
 
@@ -82,6 +80,7 @@ def w2(
         lengths: sides of the box. Default: square cells, the longest side is 1.
         settings: iterations per level, step, tolerance. Back-and-forth takes the first number of iterations
             (default 300) and its own step.
+        device: "cpu", "torch" or "cuda", see `transport.kernels`.
         start: a potential on the side of nu; the ascent then begins on the finest grid.
 
     Raises:
@@ -90,60 +89,59 @@ def w2(
     """
     stack = as_stack([mu, nu])
     domain = Domain(stack.shape[1:], lengths)
-    threads = thread_count(threads)
+    on = kernels_on(device, threads)
     if start is not None and np.shape(start) != domain.shape:
         raise TransportError(f"start has shape {np.shape(start)}, the densities {domain.shape}")
+    mu, nu = on.put(stack[:1]), on.put(stack[1:])
     if method == "back-and-forth":
-        f, history = _back_and_forth(
-            stack, domain, (settings or Settings((300,))).iterations_on(domain.size, 0), start, threads
-        )
+        count = (settings or Settings((300,))).iterations_on(domain.size, 0)
+        f, history = _back_and_forth(mu, nu, domain, count, start, on)
     elif method == "accelerated":
-        f, history = _accelerated(stack, domain, settings or Settings(DISTANCE_ITERATIONS), start, threads)
+        f, history = _accelerated(stack, domain, settings or Settings(DISTANCE_ITERATIONS), start, on)
     else:
         raise TransportError(f"method must be 'accelerated' or 'back-and-forth', not {method!r}")
-    conjugate = c_transform(f, domain.steps, threads=threads)
-    image, cost = push(conjugate, stack[:1], domain, threads=threads)
-    dual = _dual(f, conjugate, stack, threads)
+    conjugate = on.c_transform(f, domain.steps)
+    image, cost = on.push(conjugate, mu, domain)
+    dual = _dual(f, conjugate, mu, nu, on)
     if not math.isfinite(dual):
         raise AscentError("the dual value is not finite: lower settings.step")
-    _, energy = inverse_laplacian(stack[1:] - image, domain, threads=threads)
+    _, energy = on.inverse_laplacian(nu - image, domain)
     residual = math.sqrt(max(float(energy[0]), 0.0))
-    return Distance(dual, float(cost[0]), residual, f[0], conjugate[0], domain, tuple(history))
+    return Distance(dual, float(cost[0]), residual, on.get(f)[0], on.get(conjugate)[0], domain, tuple(history))
 
 
-def _dual(f: Field, conjugate: Field, stack: Field, threads: int) -> float:
-    return float(means_of_products(f, stack[1:], threads)[0] + means_of_products(conjugate, stack[:1], threads)[0])
+def _dual(f: Stack, conjugate: Stack, mu: Stack, nu: Stack, on: Kernels) -> float:
+    return float(on.means_of_products(f, nu)[0] + on.means_of_products(conjugate, mu)[0])
 
 
 def _accelerated(
-    stack: Field, domain: Domain, settings: Settings, start: Field | None, threads: int
-) -> tuple[Field, list[float]]:
+    stack: Field, domain: Domain, settings: Settings, start: Field | None, on: Kernels
+) -> tuple[Stack, list[float]]:
     """f : (1, n_1, ..., n_d), and the dual values."""
     domains = hierarchy(domain, settings.coarsest) if start is None else (domain,)
     history: list[float] = []
     f = np.zeros((1, *domains[0].shape)) if start is None else np.array(start, np.float64)[None]
     for k, d in enumerate(domains):
         here = resample(stack, d)
-        f = interpolate(f, d)
         count = settings.iterations_on(d.size, len(domains) - 1 - k)
-        f, duals = _level(here, f, d, count, settings, threads)
+        f, duals = _level(here, on.put(interpolate(host(f), d)), d, count, settings, on)
         history += duals
     return f, history
 
 
 def _level(
-    stack: Field, f: Field, domain: Domain, count: int, settings: Settings, threads: int
-) -> tuple[Field, list[float]]:
-    mu, nu, steps = stack[:1], stack[1:], domain.steps
+    stack: Field, f: Stack, domain: Domain, count: int, settings: Settings, on: Kernels
+) -> tuple[Stack, list[float]]:
+    mu, nu, steps = on.put(stack[:1]), on.put(stack[1:]), domain.steps
     # The distance is symmetric, so the smoother of both decides how long a step is stable: both images matter.
     step, t, previous, best, last = settings.step / float(stack.max()), 1.0, f, f, -math.inf
     duals: list[float] = []
     for _ in range(count):
         t, beta = 0.5 * (1 + math.sqrt(1 + 4 * t * t)), t - 1
         y = f + beta / t * (f - previous)
-        conjugate = c_transform(y, steps, threads=threads)
-        y = c_transform(conjugate, steps, threads=threads)  # y^cc, whose c-transform is y^c again
-        dual = _dual(y, conjugate, stack, threads)
+        conjugate = on.c_transform(y, steps)
+        y = on.c_transform(conjugate, steps)  # y^cc, whose c-transform is y^c again
+        dual = _dual(y, conjugate, mu, nu, on)
         if dual < last:
             t, step = 1.0, max(0.8 * step, 0.1 * settings.step / float(stack.max()))
         if not duals or dual > max(duals):
@@ -152,31 +150,30 @@ def _level(
         duals.append(dual)
         if len(duals) > 10 and max(duals) - max(duals[:-10]) <= settings.tolerance * abs(max(duals)):
             break
-        image, _ = push(conjugate, mu, domain, threads=threads)
-        gradient, _ = inverse_laplacian(nu - image, domain, threads=threads)
+        image, _ = on.push(conjugate, mu, domain)
+        gradient, _ = on.inverse_laplacian(nu - image, domain)
         previous, f = f, y + step * gradient
     return best, duals
 
 
 def _back_and_forth(
-    stack: Field, domain: Domain, count: int, start: Field | None, threads: int
-) -> tuple[Field, list[float]]:
+    mu: Stack, nu: Stack, domain: Domain, count: int, start: Field | None, on: Kernels
+) -> tuple[Stack, list[float]]:
     """The published iteration; the step grows or shrinks with the gain of a step, against what was promised."""
-    steps = domain.steps
-    f = np.zeros((1, *domain.shape)) if start is None else np.array(start, np.float64)[None]
-    conjugate = c_transform(f, steps, threads=threads)
-    sigma, duals, best = 4.0 / float(stack.max()), [_dual(f, conjugate, stack, threads)], f
+    steps, measures = domain.steps, (mu, nu)
+    f = on.put(np.zeros((1, *domain.shape)) if start is None else np.array(start, np.float64)[None])
+    conjugate = on.c_transform(f, steps)
+    sigma, duals, best = 4.0 / max(float(mu.max()), float(nu.max())), [_dual(f, conjugate, mu, nu, on)], f
     for _ in range(count):
         for side in (1, 0):
             # The potential of this side climbs; the other one is its c-transform.
-            source, target = stack[1 - side : 2 - side], stack[side : side + 1]
-            image, _ = push(conjugate, source, domain, threads=threads)
-            gradient, energy = inverse_laplacian(target - image, domain, threads=threads)
+            image, _ = on.push(conjugate, measures[1 - side], domain)
+            gradient, energy = on.inverse_laplacian(measures[side] - image, domain)
             climbed = f + sigma * gradient
-            conjugate = c_transform(climbed, steps, threads=threads)
-            f = c_transform(conjugate, steps, threads=threads)
+            conjugate = on.c_transform(climbed, steps)
+            f = on.c_transform(conjugate, steps)
             pair = (f, conjugate) if side == 1 else (conjugate, f)
-            gain = _dual(*pair, stack, threads) - duals[-1]
+            gain = _dual(*pair, mu, nu, on) - duals[-1]
             promised = sigma * float(energy[0])
             sigma *= 1 / 0.95 if gain > 0.75 * promised else (0.95 if gain < 0.25 * promised else 1.0)
             duals.append(duals[-1] + gain)

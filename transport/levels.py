@@ -47,6 +47,12 @@ def interpolate(f: Field, domain: Domain) -> Field:
     return np.ascontiguousarray(out)
 
 
+def places(domain: Domain) -> list[Field]:
+    """Coordinates of the cell centres, one array (n_1, ..., n_d) per axis."""
+    axes = [(np.arange(n) + 0.5) * h for n, h in zip(domain.shape, domain.steps, strict=True)]
+    return [np.asarray(x, np.float64) for x in np.meshgrid(*axes, indexing="ij")]
+
+
 def _along(a: Field, axis: int, matrix: sp.csr_matrix | None) -> Field:
     if matrix is None:
         return a

@@ -28,7 +28,7 @@ def inverse_laplacian(r: NDArray, domain: Domain, *, threads: int = 1) -> tuple[
     axes = tuple(range(1, 1 + domain.dim))
     spectrum: NDArray = fft.dctn(r, axes=axes, norm="ortho", workers=threads, overwrite_x=True)  # type: ignore[assignment]
     energy = np.empty(len(spectrum))
-    inverse = _inverse_eigenvalues(domain, r.dtype == np.float32)
+    inverse = inverse_eigenvalues(domain, r.dtype == np.float32)
     for i, s in enumerate(spectrum):
         scaled = s * inverse
         energy[i] = np.vdot(s, scaled) / domain.size
@@ -37,7 +37,7 @@ def inverse_laplacian(r: NDArray, domain: Domain, *, threads: int = 1) -> tuple[
 
 
 @lru_cache(maxsize=4)
-def _inverse_eigenvalues(domain: Domain, single: bool) -> NDArray:
+def inverse_eigenvalues(domain: Domain, single: bool) -> NDArray:
     axes = [2 * (1 - np.cos(np.pi * np.arange(n) / n)) / h**2 for n, h in zip(domain.shape, domain.steps, strict=True)]
     eigenvalues = np.sum(np.meshgrid(*axes, indexing="ij"), axis=0)
     eigenvalues[(0,) * domain.dim] = np.inf

@@ -22,6 +22,9 @@ STRIPS = 2
 """Accumulators per measure. Fixed, so that sums have the same order on any number of threads."""
 MOST_PIECES = 128
 """Pieces of a cell along one axis at most; a longer image is laid down with gaps."""
+TIE = 1e-9
+"""Cells by which a place may miss a border and still lie on it. Slopes of discrete conjugates are multiples of a cell,
+so that without it the last bit would decide, and every processor would decide differently."""
 
 
 def push(f: Field, mu: Field, domain: Domain, *, out: Field | None = None, threads: int = 1) -> tuple[Field, Field]:
@@ -85,7 +88,7 @@ def _cuts(mu: Field, strips: int) -> NDArray[np.int64]:
 def _face(first, second):
     """Where a face goes, from the corners one and two cells inside; all distances from the face, in cells."""
     place = min(max(2 * first - second, 0.0), first)
-    return place if place > 1 else 0.0
+    return place if place > 1 + TIE else 0.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
@@ -122,7 +125,7 @@ def _corners2(f, i, scale0, scale1, x, y):
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _pieces(length):
     """Into how many pieces an edge is cut whose image is `length` cells long."""
-    return min(max(int(np.ceil(length - 1e-9)), 1), MOST_PIECES)
+    return min(max(int(np.ceil(length - TIE)), 1), MOST_PIECES)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
@@ -130,7 +133,7 @@ def _share(centre, width, n):
     """A box of this width (at most one cell) around `centre`: the cell where it begins, and its share of the box."""
     width = min(width, 1.0)
     low = max(centre - 0.5 * width, 0.0)
-    cell = min(int(low), n - 1)
+    cell = min(int(low + TIE), n - 1)
     inside = cell + 1 - low
     if cell == n - 1 or inside >= width:
         return cell, 1.0

@@ -106,7 +106,8 @@ class Structure:
             raise JobError("optimize.mass_kg: presets have no mass; give volume_fraction")
         V = self.job.optimize.volume_fraction
         problem = problem if V is None else problem.with_volume(V)
-        self._check_memory(problem.grid.size, problem.grid.dim, problem.physics.dofs_per_node(problem.grid.dim))
+        dofs = problem.physics.dofs_per_node(problem.grid.dim)
+        self._check_memory(problem.grid.size, problem.grid.dim, dofs, len(problem.weights))
         from dataclasses import replace
 
         return replace(problem, thickness=self.job.export.thickness)
@@ -125,7 +126,7 @@ class Structure:
         if not any(case.apply or any(case.gravity) for case in job.loads):
             raise JobError("loads: nothing pulls on the body; add a case with a force, pressure, moment or gravity")
         grid = grid_for(body.surface, size=job.voxels.size, count=job.voxels.count)
-        self._check_memory(grid.size, 3, 3, whole=body.volume / grid.element_volume)
+        self._check_memory(grid.size, 3, 3, len(job.loads), whole=body.volume / grid.element_volume)
         shape = " x ".join(map(str, grid.shape))
         self.observer.phase("pose", f"{shape} voxels of {grid.steps[0]:.3g} mm; supports, loads and regions")
         self.part = Part(
@@ -223,17 +224,17 @@ class Structure:
             **common,
         )
 
-    def _check_memory(self, elements: int, dim: int, dofs: int, whole: float | None = None) -> None:
+    def _check_memory(self, elements: int, dim: int, dofs: int, cases: int, whole: float | None = None) -> None:
         import psutil
 
         from pde.grid.memory import bytes_needed, elements_that_fit
 
         limit = self.job.resources.memory_gb
         allowed = limit * 1e9 if limit else 0.8 * psutil.virtual_memory().available
-        needed = bytes_needed(elements, dim, dofs)
+        needed = bytes_needed(elements, dim, dofs, cases)
         if needed <= allowed:
             return
-        fit = elements_that_fit(int(allowed), dim, dofs)
+        fit = elements_that_fit(int(allowed), dim, dofs, cases)
         inside = f" (about {int(fit * whole / elements):,} inside the body)" if whole else ""
         raise JobError(
             f"voxels: {elements:,} voxels need {needed / 1e9:.1f} GB, but {allowed / 1e9:.1f} GB may be used: "

@@ -34,6 +34,9 @@ class GCMMA:
     penalty: float = 1000.0
     inner: int = 15
     slack: float = 1e-7
+    width: ClassVar[None] = None
+    nearest: ClassVar[float] = 0.01
+    farthest: ClassVar[float] = 10.0
     scaled: ClassVar[bool] = True
 
     def init(self, problem: Problem | Prepared, x0: Array) -> State:

@@ -22,6 +22,8 @@ def solve(sub: "Subproblem", p: Array, q: Array) -> Host:
     # A fixed variable has no interior; the sliver it gets here is undone by the closed form of x(lam).
     sliver = 1e-9 * sub.width
     alpha, beta = xp.minimum(sub.alpha, sub.x - sliver), xp.maximum(sub.beta, sub.x + sliver)
+    # Rounding must not put x onto a bound: the least distances that x can have.
+    grain = 4 * np.finfo(float).eps * xp.maximum(xp.maximum(alpha, -alpha), xp.maximum(beta, -beta))
     x = (alpha + beta) / 2
     xi, eta = xp.maximum(1 / (x - alpha), 1.0), xp.maximum(1 / (beta - x), 1.0)
     lam, y, s, mu = np.ones(m), np.ones(m), np.ones(m), np.maximum(1.0, sub.penalty / 2)
@@ -58,7 +60,7 @@ def solve(sub: "Subproblem", p: Array, q: Array) -> Host:
                 *(float((-1.01 * d / v).max()) for d, v in ((dlam, lam), (dy, y), (dmu, mu), (ds, s))),
             )
             t = 1 / shrink
-            x, xi, eta = x + t * dx, xi + t * dxi, eta + t * deta
+            x, xi, eta = xp.clip(x + t * dx, alpha + grain, beta - grain), xi + t * dxi, eta + t * deta
             lam, y, mu, s = lam + t * dlam, y + t * dy, mu + t * dmu, s + t * ds
         eps /= 10
     return lam

@@ -48,6 +48,9 @@ class MMA:
         incr, decr: factors of that distance for steady and for oscillating variables.
         penalty: price of violating a constraint; multipliers must stay below it.
         rho: convexity that is always added.
+        width: what the distances are fractions of; None: upper - lower. Give it where the bounds are far wider than
+            any step, with variables of about equal size.
+        nearest, farthest: limits of the distance of the asymptotes.
     """
 
     move: float = 0.5
@@ -56,13 +59,17 @@ class MMA:
     decr: float = 0.7
     penalty: float = 1000.0
     rho: float = 1e-5
+    width: float | None = None
+    nearest: float = 0.01
+    farthest: float = 10.0
     scaled: ClassVar[bool] = True
 
     def init(self, problem: Problem | Prepared, x0: Array) -> State:
         problem = prepare(problem, x0)
         need_finite_bounds(problem, "MMA")
         need_inequalities(problem, "MMA")
-        low, upp = x0 - self.asymptote * box_width(problem), x0 + self.asymptote * box_width(problem)
+        reach = self.asymptote * reference(self, problem)
+        low, upp = x0 - reach, x0 + reach
         return State(x0, problem.first_look(x0), np.ones(problem.m), x0, x0, low, upp)
 
     def step(self, problem: Problem | Prepared, state: State) -> tuple[State, Info]:
@@ -88,13 +95,13 @@ class MMA:
 
 def asymptotes(method: Any, problem: Prepared, state: State) -> tuple[Array, Array]:
     """L and U for the next subproblem, (n,) each."""
-    xp, x, width = problem.xp, state.x, box_width(problem)
+    xp, x, width = problem.xp, state.x, reference(method, problem)
     if state.steps < 2:
         return x - method.asymptote * width, x + method.asymptote * width
     turn = (x - state.before) * (state.before - state.before_that)
     one = xp.ones_like(x)
     factor = xp.where(turn > 0, method.incr * one, xp.where(turn < 0, method.decr * one, one))
-    nearest, farthest = 0.01 * width, 10 * width
+    nearest, farthest = method.nearest * width, method.farthest * width
     low = xp.clip(factor * (state.before - state.low), nearest, farthest)
     upp = xp.clip(factor * (state.upp - state.before), nearest, farthest)
     return x - low, x + upp
@@ -102,7 +109,7 @@ def asymptotes(method: Any, problem: Prepared, state: State) -> tuple[Array, Arr
 
 def approximation(method: Any, problem: Prepared, state: State, low: Array, upp: Array, rho: Host) -> Subproblem:
     """The subproblem around the iterate, in double precision. rho : (1 + m,)."""
-    xp, x, width = problem.xp, state.x, box_width(problem)
+    xp, x, width = problem.xp, state.x, reference(method, problem)
     move = method.move * 0.5**state.rejected
     alpha = xp.maximum(xp.maximum(problem.lower, low + 0.1 * (x - low)), x - move * width)
     beta = xp.minimum(xp.minimum(problem.upper, upp - 0.1 * (upp - x)), x + move * width)
@@ -137,6 +144,11 @@ def reject(problem: Prepared, state: Any, reason: str, extra: dict[str, float]) 
 def in_its_precision(problem: Prepared, x: Array) -> Array:
     """Back to the caller's precision, where rounding must not leave the bounds."""
     return x if x.dtype == problem.dtype else problem.inside(problem.xp.like(x, problem.lower))
+
+
+def reference(method: Any, problem: Prepared) -> Array:
+    """What distances are fractions of, (n,)."""
+    return box_width(problem) if method.width is None else problem.xp.full_like(problem.lower, method.width)
 
 
 def box_width(problem: Prepared) -> Array:

@@ -39,6 +39,7 @@ class Dolfinx:
     mesh: ModuleType
     fem: ModuleType
     petsc: ModuleType
+    la: ModuleType
 
 
 def require() -> None:
@@ -69,7 +70,7 @@ def load() -> Dolfinx:
             importlib.import_module("dolfinx_solver")
         MPI = importlib.import_module("mpi4py.MPI")
         PETSc = importlib.import_module("petsc4py.PETSc")
-        names = ("basix", "ufl", "dolfinx.mesh", "dolfinx.fem", "dolfinx.fem.petsc")
+        names = ("basix", "ufl", "dolfinx.mesh", "dolfinx.fem", "dolfinx.fem.petsc", "dolfinx.la")
         modules = [importlib.import_module(name) for name in names]
         importlib.import_module("basix.ufl")
     except ImportError as reason:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pde.fem.dolfinx_import import Dolfinx
+from pde.fem.numbering import add_up, total
 
 Vector = NDArray[np.float64]
 
@@ -29,16 +30,33 @@ def with_fixed_quadrature(fe: Dolfinx, form: Any) -> Any:
 
 
 class LinearForm:
-    """A form with one test function, (size,); compiled once. Where UFL finds a derivative to be zero, so is this."""
+    """A form with one test function, (size,); compiled once. Where UFL finds a derivative to be zero, so is this.
+
+    Args:
+        size: degrees of freedom of the test function's space on this process, with ghosts.
+    """
 
     def __init__(self, fe: Dolfinx, form: Any, size: int) -> None:
         self.fe, self.size = fe, size
         form = fe.ufl.algorithms.expand_derivatives(form)
         self.form = None if form.empty() else fe.fem.form(form)
+        self._sum = None
+        if self.form is not None:
+            V = form.arguments()[0].ufl_function_space()
+            self._sum = fe.fem.Function(V) if V.mesh.comm.size > 1 else None
 
     def assemble(self) -> Vector:
-        """(size,) at the present values of all coefficients."""
+        """(size,) at the present values of all coefficients; ghosts hold what their owners do."""
         b = np.zeros(self.size)
         if self.form is not None:
             self.fe.fem.assemble_vector(b, self.form)
+        if self._sum is not None:
+            self._sum.x.array[:] = b
+            add_up(self.fe, self._sum)
+            b[:] = self._sum.x.array
         return b
+
+
+def assembled_number(fe: Dolfinx, form: Any, comm: Any) -> float:
+    """The value of a compiled form without arguments, over all processes."""
+    return total(comm, float(fe.fem.assemble_scalar(form)))

@@ -1,13 +1,13 @@
-"""A condition on an integral of the control, for instance on the material that a design uses."""
+"""A condition on an integral of the control, for instance on the material that a design uses or on the area it has."""
 
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pde.fem.control import Control
+from pde.fem.controls import Controls
 from pde.fem.errors import FemError
-from pde.fem.form import LinearForm, with_fixed_quadrature
+from pde.fem.form import LinearForm, assembled_number, with_fixed_quadrature
 
 Vector = NDArray[np.float64]
 
@@ -15,44 +15,72 @@ Vector = NDArray[np.float64]
 class IntegralConstraint:
     """g(x) = (int f(m) dx - limit) / scale, as `optim` takes constraints: g <= 0 or g = 0.
 
-    Made by `Reduced.at_most` and `Reduced.equal`. It looks at a copy of the control, so it moves nobody's state.
+    Made by `Reduced.at_most` and `Reduced.equal`. It moves nobody's state: a look at it leaves the controls as they
+    stood. Where the mesh is folded it is infinite.
     """
 
     m = 1
 
-    def __init__(self, form: Any, control: Control, limit: float, kind: Literal["ineq", "eq"]) -> None:
-        fe, given = control.fe, control.given
+    def __init__(self, form: Any, controls: Controls, limit: float, kind: Literal["ineq", "eq"]) -> None:
+        fe = controls.fe
         self.kind: Literal["ineq", "eq"] = kind
-        self._control, self._limit, self._scale = control, limit, abs(limit) or 1.0
-        self._own = fe.fem.Function(control.coefficient.function_space)
-        self._own.x.array[:] = control.coefficient.x.array
-        known = form.constants() if control.constant else form.coefficients()
-        if form.arguments() or given not in known:
+        self._controls, self._limit, self._scale = controls, limit, abs(limit) or 1.0
+        (form,) = controls.in_forms(form)
+        if form.arguments() or not any(part.is_in(form) for part in controls.parts):
             raise FemError("the constraint must be an integral of the control, without test functions")
-        form = with_fixed_quadrature(fe, fe.ufl.replace(form, {given: self._own}))
-        V = self._own.function_space
-        v, self._dm = fe.ufl.TestFunction(V), fe.fem.Function(V)
-        slope = fe.ufl.derivative(form, self._own, v)
-        size = len(self._own.x.array)
+        form = with_fixed_quadrature(fe, form)
+        self._comm = controls.parts[0].comm
+        spaces = [m.function_space for m in controls.coefficients]
+        self._dm = [fe.fem.Function(space) for space in spaces]
+        slopes = [part.derivative(form, fe.ufl.TestFunction(V)) for part, V in zip(controls.parts, spaces, strict=True)]
+        sizes = [len(dm.x.array) for dm in self._dm]
         self._fe, self._form = fe, fe.fem.form(form)
-        self._slope = LinearForm(fe, slope, size)
-        self._bend = LinearForm(fe, fe.ufl.derivative(slope, self._own, self._dm), size)
+        self._slopes = [LinearForm(fe, slope, size) for slope, size in zip(slopes, sizes, strict=True)]
+        self._bends = [
+            LinearForm(fe, controls.derivative(slope, self._dm), size)
+            for slope, size in zip(slopes, sizes, strict=True)
+        ]
 
     def value(self, x: Vector) -> Vector:
         """(1,)"""
-        self._set(x)
-        return np.array([(float(self._fe.fem.assemble_scalar(self._form)) - self._limit) / self._scale])
+        with _At(self._controls, x) as at:
+            if at.infeasible:
+                return np.array([np.inf])
+            return np.array([(assembled_number(self._fe, self._form, self._comm) - self._limit) / self._scale])
 
     def jac(self, x: Vector) -> Vector:
         """(1, n)"""
-        self._set(x)
-        return self._control.gather(self._slope.assemble())[None] / self._scale
+        with _At(self._controls, x) as at:
+            if at.infeasible:
+                return np.zeros((1, self._controls.n))
+            return self._controls.gather([slope.assemble() for slope in self._slopes])[None] / self._scale
 
     def hvp(self, x: Vector, v: Vector, weight: Vector) -> Vector:
         """Hessian of weight . g times v, (n,)."""
-        self._set(x)
-        self._dm.x.array[:] = self._control.direction(v)
-        return float(weight[0]) / self._scale * self._control.gather(self._bend.assemble())
+        with _At(self._controls, x):
+            for dm, values in zip(self._dm, self._controls.directions(v), strict=True):
+                dm.x.array[:] = values
+            return float(weight[0]) / self._scale * self._controls.gather([b.assemble() for b in self._bends])
 
-    def _set(self, x: Vector) -> None:
-        self._control.spread(self._control.checked(x), self._own.x.array)
+
+class _At:
+    """The controls at x, and afterwards as they were."""
+
+    def __init__(self, controls: Controls, x: Vector) -> None:
+        self._controls, self._x = controls, controls.checked(x)
+
+    def __enter__(self) -> "_At":
+        self._kept = [m.x.array.copy() for m in self._controls.coefficients]
+        self._constants = [part.given.value.copy() for part in self._controls.parts if part.constant]
+        self._controls.set(self._x)
+        self.infeasible = self._controls.infeasible()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for m, values in zip(self._controls.coefficients, self._kept, strict=True):
+            m.x.array[:] = values
+        constants = iter(self._constants)
+        for part in self._controls.parts:
+            if part.constant:
+                part.given.value = next(constants)
+            part.restore()

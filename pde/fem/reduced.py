@@ -12,27 +12,31 @@ and for the Hessian in the direction dm (Hinze, Pinnau, Ulbrich and Ulbrich 2009
     H dm = L_mm dm + L_mu du + (dF/dm)^T dp
 
 Where the control is itself a fixed value, u = P m, both p and dp vanish there, du = P dm, and the derivative gains
-P^T dL/du, the reaction of the boundary. All of this is discretised first: the derivative is exact for the discrete
-problem, whatever the mesh.
+P^T dL/du, the reaction of the boundary. Several controls m are one vector, their derivatives beside each other; a
+control may be the shape of the mesh (`pde.fem.motion`). All of this is discretised first: the derivative is exact for
+the discrete problem, whatever the mesh.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optim.space import Space
-from pde.fem.control import Control, Inner
+from pde.fem.control import Inner
+from pde.fem.controls import Controls
 from pde.fem.dirichlet import Dirichlet
 from pde.fem.dolfinx_import import Dolfinx, load
 from pde.fem.errors import FemError
-from pde.fem.form import LinearForm, with_fixed_quadrature
+from pde.fem.form import LinearForm, assembled_number, with_fixed_quadrature
 from pde.fem.integral import IntegralConstraint
 from pde.fem.solver_options import SolverOptions, named
 from pde.fem.state import Counts, StateEquation
 
 Vector = NDArray[np.float64]
+
+_NO_FORM = "residual and objective must be UFL forms: integrals such as f * v * ufl.dx"
 
 
 class Reduced:
@@ -45,16 +49,18 @@ class Reduced:
 
     After a call, the functions of state and control hold the values at that call's x. Answers are kept for the last x;
     after changing other data of the forms, call `forget`. The same x gives the same bits, whatever was asked before.
+    Under MPI every process holds all of x and asks the same; see `pde.fem.numbering`.
 
     Args:
         residual: F(u, m; v), a UFL form that is linear in one test function of the state's space.
         objective: J(u, m), a UFL form without test functions.
         state: Function, also of a vector or mixed space. Its values now are the first guess of Newton's method.
         control: Function, in the domain or on the boundary (by where the forms use it, or as the value of a Dirichlet
-            condition), or a Constant. Its values now are `x0`.
+            condition), Constant, or MeshMotion; or a list of these. Their values now are `x0`.
         bcs: dolfinx Dirichlet conditions of the state.
-        inner: product of the control space: "L2", "H1", "l2", or a function of (trial, test) giving a form.
-        active: degrees of freedom of the control that are free; None: all.
+        inner: product of the control space: "L2", "H1", "l2", or a function of (trial, test) giving a form; for several
+            controls a list of these.
+        active: degrees of freedom of the control that are free; None: all; for several controls a list of these.
         solver, adjoint_solver: names in `pde.fem.solver_options.OPTIONS`, or SolverOptions. No adjoint_solver: one
             factorisation serves both.
         newton: SNES options that replace those in `solver_options.NEWTON`.
@@ -72,15 +78,16 @@ class Reduced:
         control: Any,
         bcs: Iterable[Any] = (),
         *,
-        inner: Inner = "L2",
+        inner: Inner | Sequence[Inner] = "L2",
         active: Any = None,
         solver: str | SolverOptions = "direct",
         adjoint_solver: str | SolverOptions | None = None,
         newton: dict[str, str | int | float] | None = None,
     ) -> None:
         fe = load()
-        _check(fe, residual, objective, state)
-        self._control = Control(fe, control, state.function_space.mesh, active, inner)
+        check_state(fe, residual, state)
+        _check_objective(fe, objective)
+        self._control = Controls(fe, control, state.function_space.mesh, active, inner)
         # Shared by shallow copies, so that a copy cannot move the state under its original.
         self._parts = _Parts(
             fe,
@@ -102,12 +109,22 @@ class Reduced:
         return self._control.n
 
     @property
+    def controls(self) -> tuple[Any, ...]:
+        """The function of each control: what was given, the displacement of a motion, or what stands for a Constant."""
+        return self._control.coefficients
+
+    @property
+    def state(self) -> Any:
+        """The function of the state; it holds the solution at the x that was asked for last."""
+        return self._parts.u
+
+    @property
     def counts(self) -> Counts:
         """Solves and factorisations since this was made."""
         return self._parts.equation.counts
 
     def value(self, x: Vector) -> float:
-        """J at x : (n,).
+        """J at x : (n,); infinite where `why_infeasible` has something to say.
 
         Raises:
             FemError: x cannot be a control. FemSolverError: the state equation was not solved.
@@ -115,21 +132,34 @@ class Reduced:
         return self._parts.value(self._control.checked(x))
 
     def value_grad(self, x: Vector) -> tuple[float, Vector]:
-        """J and dJ/dx, (n,), a covector: dJ . dx is the change of J.
+        """J and dJ/dx, (n,), a covector: dJ . dx is the change of J. Infinity and zeros where x is infeasible.
 
         Raises:
             FemError, FemSolverError: see `value`; also when the adjoint was not solved.
         """
         x = self._control.checked(x)
-        return self._parts.value(x), self._parts.derivative(x).copy()
+        J = self._parts.value(x)
+        return J, self._parts.derivative(x).copy() if self._parts.why == "" else np.zeros(self.n)
 
     def gradient(self, x: Vector) -> Vector:
         """The vector (n,) that represents the derivative in the inner product `space`."""
         return self.space.riesz(self.value_grad(x)[1])
 
     def hvp(self, x: Vector, v: Vector) -> Vector:
-        """Hessian of J at x times v, (n,), a covector. Two linear solves with the factors of the state."""
+        """Hessian of J at x times v, (n,), a covector. Two linear solves with the factors of the state.
+
+        Raises:
+            FemError: x is infeasible, or see `value`.
+        """
         return self._parts.hessian(self._control.checked(x), self._control.checked(v))
+
+    def why_infeasible(self, x: Vector) -> str:
+        """Why the equation cannot be posed at x, in a sentence; empty: it can. A mesh that folds is such a reason."""
+        return self._parts.feasible(self._control.checked(x))
+
+    def split(self, x: Vector) -> list[Vector]:
+        """x, or a gradient, : (n,) -> one vector per control."""
+        return self._control.split(np.asarray(x))
 
     def at_most(self, form: Any, limit: float) -> IntegralConstraint:
         """The constraint int f(m) <= limit. form : a UFL form of the control alone.
@@ -137,11 +167,16 @@ class Reduced:
         Raises:
             FemError: it is not such a form.
         """
-        return IntegralConstraint(form, self._control, limit, "ineq")
+        return self._integral(form, limit, "ineq")
 
     def equal(self, form: Any, limit: float) -> IntegralConstraint:
         """The constraint int f(m) = limit; see `at_most`."""
-        return IntegralConstraint(form, self._control, limit, "eq")
+        return self._integral(form, limit, "eq")
+
+    def _integral(self, form: Any, limit: float, kind: Any) -> IntegralConstraint:
+        if self._parts.u in form.coefficients():
+            raise FemError("the constraint must be an integral of the control, and this one contains the state")
+        return IntegralConstraint(form, self._control, limit, kind)
 
     def forget(self) -> None:
         """Solve anew at the next call, because data of the forms have changed."""
@@ -157,39 +192,52 @@ class _Parts:
         F: Any,
         J: Any,
         u: Any,
-        control: Control,
+        controls: Controls,
         bcs: tuple[Any, ...],
         solver: SolverOptions,
         adjoint_solver: SolverOptions | None,
         newton: dict[str, str | int | float],
     ) -> None:
-        ufl, m = fe.ufl, control.coefficient
-        if control.constant:
-            F, J = (ufl.replace(form, {control.given: m}) for form in (F, J))
-        F, J = with_fixed_quadrature(fe, F), with_fixed_quadrature(fe, J)
-        self.fe, self.control, self.u, self.m = fe, control, u, m
-        self.dirichlet = Dirichlet(bcs, u.function_space, m)
-        _check_control(control, F, J, self.dirichlet)
-        self.equation = StateEquation(fe, F, u, m, self.dirichlet, solver, adjoint_solver, newton)
-        self.F, self.J = F, fe.fem.form(J)
-        self.p, self.dp, self.du = (fe.fem.Function(u.function_space) for _ in range(3))
-        self.dm = fe.fem.Function(m.function_space)
+        ufl, V = fe.ufl, u.function_space
+        F, J = (with_fixed_quadrature(fe, form) for form in controls.in_forms(F, J))
+        self.fe, self.controls, self.u, self.ms = fe, controls, u, controls.coefficients
+        self.dirichlet = Dirichlet(bcs, V, self.ms)
+        check_controls(controls, F, J, self.dirichlet)
+        self.equation = StateEquation(
+            fe, F, u, self.ms, self.dirichlet, solver, adjoint_solver, newton, controls.moves_mesh
+        )
+        self.F, self.J, self.comm = F, fe.fem.form(J), V.mesh.comm
+        self.p, self.dp, self.du = (fe.fem.Function(V) for _ in range(3))
+        self.dms = [fe.fem.Function(m.function_space) for m in self.ms]
         self.L = J + ufl.replace(F, {F.arguments()[0]: self.p})
-        self.L_u = self._state_form(ufl.derivative(self.L, u, ufl.TestFunction(u.function_space)))
-        self.L_m = self._control_form(ufl.derivative(self.L, m, ufl.TestFunction(m.function_space)))
-        self._second: tuple[LinearForm, LinearForm, LinearForm] | None = None
+        self.L_u = self._state_form(ufl.derivative(self.L, u, ufl.TestFunction(V)))
+        self.L_m = [
+            self._control_form(which, part.derivative(self.L, self._test(which)))
+            for which, part in enumerate(controls.parts)
+        ]
+        self._second: tuple[LinearForm, LinearForm, list[LinearForm]] | None = None
         self.forget()
 
     def forget(self) -> None:
         self.at: Vector | None = None
+        self.why = ""
         self.J_at: float | None = None
         self.dJ_at: Vector | None = None
         self.equation.forget()
 
+    def feasible(self, x: Vector) -> str:
+        """Empty, or why not."""
+        self.controls.set(x)
+        return self.controls.infeasible()
+
     def value(self, x: Vector) -> float:
+        self.why = self.feasible(x)
+        if self.why:
+            self.at = None
+            return np.inf
         self._solve_state(x)
         if self.J_at is None:
-            self.J_at = float(self.fe.fem.assemble_scalar(self.J))
+            self.J_at = assembled_number(self.fe, self.J, self.comm)
         return self.J_at
 
     def derivative(self, x: Vector) -> Vector:
@@ -198,37 +246,43 @@ class _Parts:
             p = self.p.x.array
             p[:] = 0
             p[:] = self._adjoint(self.L_u.assemble(), "adjoint")
-            dJ = self.L_m.assemble()
-            if self.dirichlet.link is not None:
-                dJ += self.dirichlet.link.T @ self.L_u.assemble()
-            self.dJ_at = self.control.gather(dJ)
+            self.dJ_at = self._gathered(self.L_m, self.L_u)
         return self.dJ_at
 
     def hessian(self, x: Vector, v: Vector) -> Vector:
+        if why := self.feasible(x):
+            raise FemError(why)
         self.derivative(x)
-        tangent, adjoint, result = self._second_forms()
-        link, equation = self.dirichlet.link, self.equation
-        self.dm.x.array[:] = self.control.direction(v)
-        boundary = np.zeros(equation.size) if link is None else self.dirichlet.follow(self.dm.x.array)
+        tangent, adjoint, results = self._second_forms()
+        equation = self.equation
+        changes = self.controls.directions(v)
+        for dm, change in zip(self.dms, changes, strict=True):
+            dm.x.array[:] = change
         # The tangent form is dF/dm dm + K du: with the boundary's part of du it is the right-hand side.
-        self.du.x.array[:] = boundary
+        self.du.x.array[:] = self.dirichlet.follow(*changes) if self.dirichlet.follows else 0
         equation.counts.tangents += 1
         self.du.x.array[:] -= equation.forward.solve(equation.free(tangent.assemble()), "tangent")
         self.dp.x.array[:] = 0
         self.dp.x.array[:] = self._adjoint(adjoint.assemble(), "second adjoint")
-        H = result.assemble()
-        if link is not None:
-            H += link.T @ adjoint.assemble()
-        return self.control.gather(H)
+        return self._gathered(results, adjoint)
+
+    def _gathered(self, by_control: list[LinearForm], by_state: LinearForm) -> Vector:
+        """(n,) from derivatives by each control and, where its values are held by the boundary, by the state."""
+        duals = [form.assemble() for form in by_control]
+        if self.dirichlet.follows:
+            reaction = by_state.assemble()
+            for which, link in enumerate(self.dirichlet.links):
+                if link is not None:
+                    duals[which] += self.dirichlet.pull_back(which, reaction)
+        return self.controls.gather(duals)
 
     def _solve_state(self, x: Vector) -> None:
+        # The functions are the caller's: whatever was written into them meanwhile, they stand for x again.
+        self.controls.set(x)
         if self.at is not None and np.array_equal(self.at, x):
-            # The functions are the caller's: whatever was written into them meanwhile, they stand for x again.
-            self.control.set(x)
             self.u.x.array[:] = self.u_at
             return
         self.at, self.J_at, self.dJ_at = None, None, None
-        self.control.set(x)
         self.equation.solve()
         self.at, self.u_at = x.copy(), self.u.x.array.copy()
 
@@ -236,53 +290,65 @@ class _Parts:
         self.equation.counts.adjoints += 1
         return self.equation.adjoint.solve(self.equation.free(-b), what, transposed=True)
 
-    def _second_forms(self) -> tuple[LinearForm, LinearForm, LinearForm]:
+    def _second_forms(self) -> tuple[LinearForm, LinearForm, list[LinearForm]]:
         """Compiled when the first Hessian action is asked for: dF/dm dm + K du; d(dL/du); d(dL/dm)."""
         if self._second is None:
-            ufl, u, m = self.fe.ufl, self.u, self.m
-            v, w = ufl.TestFunction(u.function_space), ufl.TestFunction(m.function_space)
+            ufl, u = self.fe.ufl, self.u
+            v = ufl.TestFunction(u.function_space)
 
             def along(form: Any, adjoint: bool) -> Any:
-                change = ufl.derivative(form, u, self.du) + ufl.derivative(form, m, self.dm)
+                change = ufl.derivative(form, u, self.du) + self.controls.derivative(form, self.dms)
                 return change + ufl.derivative(form, self.p, self.dp) if adjoint else change
 
             self._second = (
                 self._state_form(along(self.F, adjoint=False)),
                 self._state_form(along(ufl.derivative(self.L, u, v), adjoint=True)),
-                self._control_form(along(ufl.derivative(self.L, m, w), adjoint=True)),
+                [
+                    self._control_form(which, along(part.derivative(self.L, self._test(which)), adjoint=True))
+                    for which, part in enumerate(self.controls.parts)
+                ],
             )
         return self._second
+
+    def _test(self, which: int) -> Any:
+        return self.fe.ufl.TestFunction(self.ms[which].function_space)
 
     def _state_form(self, form: Any) -> LinearForm:
         return LinearForm(self.fe, form, len(self.u.x.array))
 
-    def _control_form(self, form: Any) -> LinearForm:
-        return LinearForm(self.fe, form, len(self.m.x.array))
+    def _control_form(self, which: int, form: Any) -> LinearForm:
+        return LinearForm(self.fe, form, len(self.ms[which].x.array))
 
 
-def _check(fe: Dolfinx, residual: Any, objective: Any, state: Any) -> None:
+def check_state(fe: Dolfinx, residual: Any, state: Any) -> None:
+    """Raises: FemError, residual and state do not fit each other."""
     if not isinstance(state, fe.fem.Function):
         raise FemError(f"the state is a {type(state).__name__}: give a dolfinx.fem.Function")
-    if state.function_space.mesh.comm.size > 1:
-        raise FemError("Reduced works on one process: make the mesh on MPI.COMM_SELF")
-    if not (isinstance(residual, fe.ufl.Form) and isinstance(objective, fe.ufl.Form)):
-        raise FemError("residual and objective must be UFL forms: integrals such as f * v * ufl.dx")
+    if not isinstance(residual, fe.ufl.Form):
+        raise FemError(_NO_FORM)
     arguments = residual.arguments()
     if len(arguments) != 1 or arguments[0].ufl_function_space() != state.function_space:
         raise FemError("the residual must be F(u, m; v) with one test function v of the state's space")
-    if objective.arguments():
-        raise FemError("the objective must be a number: a form without test or trial functions")
     if state not in residual.coefficients():
         raise FemError(
             "the residual does not contain the state: write F(u, m; v) with the Function u, not a TrialFunction"
         )
 
 
-def _check_control(control: Control, F: Any, J: Any, dirichlet: Dirichlet) -> None:
-    if control.constant and any(bc.g is control.given._cpp_object for bc in dirichlet.bcs):
-        raise FemError("a Constant in a Dirichlet condition cannot be the control: give its value as a Function")
-    used = control.coefficient in F.coefficients() or control.coefficient in J.coefficients()
-    if not used and dirichlet.link is None:
-        raise FemError(
-            "the control is in neither residual, objective nor Dirichlet conditions: J does not depend on it"
-        )
+def check_controls(controls: Controls, F: Any, J: Any, dirichlet: Dirichlet) -> None:
+    """Raises: FemError, a control has no influence, or one that cannot be followed. J may be None."""
+    forms = [F] if J is None else [F, J]
+    for part, link in zip(controls.parts, dirichlet.links, strict=True):
+        if part.constant and any(bc.g is part.given._cpp_object for bc in dirichlet.bcs):
+            raise FemError("a Constant in a Dirichlet condition cannot be the control: give its value as a Function")
+        if not part.is_in(*forms) and link is None:
+            raise FemError(
+                "the control is in neither residual, objective nor Dirichlet conditions: J does not depend on it"
+            )
+
+
+def _check_objective(fe: Dolfinx, objective: Any) -> None:
+    if not isinstance(objective, fe.ufl.Form):
+        raise FemError(_NO_FORM)
+    if objective.arguments():
+        raise FemError("the objective must be a number: a form without test or trial functions")

@@ -21,6 +21,8 @@ class SolverOptions:
         remedy: what to try when it fails.
         symmetric: it needs a symmetric matrix; then the adjoint is solved with the matrix itself.
         rigid_motions: tell the preconditioner the rigid motions of a displacement field.
+        split: precondition velocity and pressure of a mixed space each by its own operator, see `saddle_point`.
+        transposes: the preconditioner has no transpose; the adjoint gets one made for the transposed matrix.
     """
 
     name: str
@@ -28,6 +30,8 @@ class SolverOptions:
     remedy: str = "use solver='direct'"
     symmetric: bool = False
     rigid_motions: bool = False
+    split: bool = False
+    transposes: bool = False
 
 
 OPTIONS = {
@@ -63,6 +67,24 @@ OPTIONS = {
             "the body may be badly held or the contrast of its moduli too strong: use solver='direct'",
             symmetric=True,
             rigid_motions=True,
+        ),
+        SolverOptions(
+            "stokes-fieldsplit",
+            {
+                "ksp_type": "fgmres",
+                "ksp_rtol": 1e-12,
+                "ksp_max_it": 400,
+                "ksp_gmres_restart": 200,
+                "pc_fieldsplit_schur_fact_type": "upper",
+                "fieldsplit_velocity_ksp_type": "preonly",
+                "fieldsplit_velocity_pc_type": "gamg",
+                "fieldsplit_pressure_ksp_type": "preonly",
+                "fieldsplit_pressure_pc_type": "jacobi",
+            },
+            "the first part of the mixed space must be the velocity and the second the pressure, and the flow slow: "
+            "use solver='direct' otherwise",
+            split=True,
+            transposes=True,
         ),
     )
 }

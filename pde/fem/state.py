@@ -16,7 +16,7 @@ from pde.fem.dirichlet import Dirichlet
 from pde.fem.dolfinx_import import Dolfinx
 from pde.fem.errors import FemSolverError
 from pde.fem.form import LinearForm
-from pde.fem.linear_solver import LinearSolver, configure, reason_name
+from pde.fem.linear_solver import LinearSolver, configure, reason_name, unset
 from pde.fem.solver_options import NEWTON, SolverOptions
 
 Vector = NDArray[np.float64]
@@ -42,9 +42,10 @@ class StateEquation:
     """Solves for the state function, and holds K with its solvers.
 
     Args:
-        F: residual with one test function. u: state, a Function. m: the control as a Function.
+        F: residual with one test function. u: state, a Function. m: the control as a Function, or several.
         adjoint_solver: None: the factors of `solver` serve the adjoint too.
         newton: SNES options beside those in `solver_options.NEWTON`.
+        moves_mesh: the control moves the mesh, so that K follows it whatever K is made of.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class StateEquation:
         solver: SolverOptions,
         adjoint_solver: SolverOptions | None,
         newton: dict[str, str | int | float],
+        moves_mesh: bool = False,
     ) -> None:
-        ufl = fe.ufl
+        ufl, V = fe.ufl, u.function_space
         self.fe, self.u, self.dirichlet = fe, u, dirichlet
         self.counts = Counts()
         self.size = len(u.x.array)
@@ -66,13 +68,14 @@ class StateEquation:
         self._F = LinearForm(fe, F, self.size)
         K = ufl.algorithms.expand_derivatives(ufl.derivative(F, u, ufl.TrialFunction(u.function_space)))
         self.linear = u not in K.coefficients()
-        self._follows_control = m in K.coefficients()
+        controls = m if isinstance(m, tuple) else (m,)
+        self._follows_control = moves_mesh or any(control in K.coefficients() for control in controls)
         self._form = fe.fem.form(K)
         self.K = fe.petsc.create_matrix(self._form)
         if solver.rigid_motions:
-            self.K.setNearNullSpace(_rigid_motions(fe, u.function_space))
-        self.forward = LinearSolver(fe, self.K, solver)
-        self.adjoint = LinearSolver(fe, self.K, adjoint_solver) if adjoint_solver else self.forward
+            self.K.setNearNullSpace(_rigid_motions(fe, V))
+        self.forward = LinearSolver(fe, self.K, solver, V)
+        self.adjoint = LinearSolver(fe, self.K, adjoint_solver, V) if adjoint_solver else self.forward
         self._assembled = False
         self._x = self.K.createVecRight()
         self._snes = None if self.linear else self._newton(NEWTON | newton)
@@ -93,12 +96,12 @@ class StateEquation:
             u -= self.forward.solve(self.residual(), "state")
             return
         x = self._x
-        x.array[:] = u
+        x.array[:] = u[: x.getLocalSize()]
         self._snes.solve(None, x)
         steps, reason = self._snes.getIterationNumber(), self._snes.getConvergedReason()
         self.counts.newton_steps += steps
-        u[:] = x.array
-        if reason <= 0 or not np.isfinite(u).all():
+        self._take(x)
+        if reason <= 0 or not np.isfinite(x.norm()):
             name = reason_name(self.fe.PETSc.SNES.ConvergedReason, reason)
             raise FemSolverError(
                 f"the state solve by Newton's method with '{self.forward.options.name}' did not converge ({name}, "
@@ -134,21 +137,25 @@ class StateEquation:
         snes.setKSP(self.forward.ksp)
         snes.setFunction(lambda snes, x, b: me._snes_residual(x, b), self.K.createVecLeft())
         snes.setJacobian(lambda snes, x, J, P: me._snes_jacobian(x), self.K)
-        configure(self.fe, snes, options)
+        unset(self.fe, configure(self.fe, snes, options))
         return snes
 
+    def _take(self, x: Any) -> None:
+        self.u.x.array[: x.getLocalSize()] = x.array_r
+        self.u.x.scatter_forward()
+
     def _snes_residual(self, x: Any, b: Any) -> None:
-        self.u.x.array[:] = x.array_r
-        b.array[:] = self.residual()
+        self._take(x)
+        b.array[:] = self.residual()[: b.getLocalSize()]
 
     def _snes_jacobian(self, x: Any) -> None:
-        self.u.x.array[:] = x.array_r
+        self._take(x)
         self.linearise()
 
 
 def _rigid_motions(fe: Dolfinx, V: Any) -> Any:
     """Translations and rotations of a displacement space, orthonormal, as PETSc's near null space."""
-    x, dim = V.tabulate_dof_coordinates(), V.mesh.geometry.dim
+    x, dim = V.tabulate_dof_coordinates()[: V.dofmap.index_map.size_local], V.mesh.geometry.dim
     modes = []
     for axis in range(dim):
         mode = np.zeros((len(x), dim))
@@ -158,6 +165,9 @@ def _rigid_motions(fe: Dolfinx, V: Any) -> Any:
         mode = np.zeros((len(x), dim))
         mode[:, a], mode[:, b] = -x[:, b], x[:, a]
         modes.append(mode.ravel())
-    basis, _ = np.linalg.qr(np.array(modes).T)
-    vectors = [fe.PETSc.Vec().createWithArray(np.ascontiguousarray(column), comm=V.mesh.comm) for column in basis.T]
+    # Q of a QR decomposition, by Cholesky of the Gram matrix, which is a sum over processes.
+    columns = np.array(modes).T
+    gram = sum(V.mesh.comm.allgather(columns.T @ columns))
+    basis = np.linalg.solve(np.linalg.cholesky(gram), columns.T)
+    vectors = [fe.PETSc.Vec().createWithArray(np.ascontiguousarray(row), comm=V.mesh.comm) for row in basis]
     return fe.PETSc.NullSpace().create(vectors=vectors, comm=V.mesh.comm)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pde.grid.errors import GridError, SolverError
 from pde.grid.grid import Grid
+from pde.grid.petsc import load_petsc
 from pde.grid.physics import Physics
 from pde.grid.system import Solution
 
@@ -38,7 +39,7 @@ def solve_on_ranks(
         GridError: a shape is wrong, an element without stiffness, or PETSc is missing.
         SolverError: the tolerance was not reached.
     """
-    PETSc = _petsc()
+    PETSc = load_petsc()
     dofs, nodal = physics.dofs_per_node(grid.dim), (*grid.node_shape, physics.dofs_per_node(grid.dim))
     if fixed.shape != nodal or force.shape != nodal or modulus.shape != grid.shape:
         raise GridError(f"this grid needs a modulus of shape {grid.shape}, supports and forces of shape {nodal}")
@@ -74,15 +75,6 @@ def solve_on_ranks(
         )
     u = _gathered(PETSc, mesh, x).reshape(*grid.node_shape[::-1], dofs)
     return Solution(u.transpose(*range(grid.dim)[::-1], grid.dim), solver.getIterationNumber(), residual)
-
-
-def _petsc() -> Any:
-    try:
-        import dolfinx_solver  # noqa: F401  (puts PETSc on the path)
-        from petsc4py import PETSc
-    except ImportError as error:
-        raise GridError("many ranks need PETSc: pip install 'formgrad[fem]'") from error
-    return PETSc
 
 
 def _assembled(PETSc: Any, mesh: Any, grid: Grid, physics: Physics, modulus: Field) -> Any:

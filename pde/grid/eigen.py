@@ -135,7 +135,7 @@ class _Problem:
         operator = engine.operator
         single = np.zeros(operator.layout.nodal, np.float32)
         operator.layout.public(single)[...] = r / scale
-        z, _ = operator.cycle(single)
+        z = operator.cycle(single)
         # The cycle works with moduli that are divided by the largest.
         return np.where(self.moves, operator.layout.public(z).astype(float) * (scale / self.stiffest), 0.0)
 

@@ -17,3 +17,7 @@ class SolverError(RuntimeError):
     def __init__(self, message: str, residuals: Sequence[float] = ()) -> None:
         super().__init__(message)
         self.residuals = tuple(residuals)
+
+    def of_case(self, case: int, count: int) -> "SolverError":
+        """The same, and of which load case (from 0) if there are several: in words they are counted from 1."""
+        return self if count == 1 else SolverError(f"load case {case + 1} of {count}: {self}", self.residuals)

@@ -108,19 +108,23 @@ class JaxEngine:
             SolverError: a load acts on nothing, or no convergence.
         """
         empty = np.asarray(self._data["inverses"][0][0] == 0)[tuple(slice(n + 1) for n in self.shape)]
-        if (np.where(self.fixed, 0, forces)[:, empty]).any():
-            raise SolverError("a load acts on a node without material: move the load or keep material under it")
+        on_nothing = (np.where(self.fixed, 0, forces)[:, empty] != 0).reshape(len(forces), -1).any(axis=1)
+        if on_nothing.any():
+            error = SolverError("a load acts on a node without material: move the load or keep material under it")
+            raise error.of_case(int(np.argmax(on_nothing)), len(forces))
         with self._double():
             starts = self._put(np.zeros(forces.shape) if guesses is None else guesses)
             answer = self._solve(self._data, self._put(forces), starts, tol, max_iterations)
             u, iterations, residuals = (np.asarray(a) for a in answer)
-        if not (residuals <= tol).all():
+        failed = ~(residuals <= tol)
+        if failed.any():
+            first = int(np.argmax(failed))
             raise SolverError(
-                f"no convergence: relative residual {residuals.max():.1e} after {iterations.max()} iterations, "
+                f"no convergence: relative residual {residuals[first]:.1e} after {iterations[first]} iterations, "
                 f"{tol:.1e} was asked; raise max_iterations, ask for a larger tol, or look for parts that hang "
                 "together through void only",
-                residuals.tolist(),
-            )
+                [float(residuals[first])],
+            ).of_case(first, len(forces))
         return u, int(iterations.sum()), float(residuals.max())
 
     def apply(self, u: Field) -> Field:

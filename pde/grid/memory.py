@@ -2,30 +2,32 @@
 
 # Nodes outnumber elements, and grids are padded so that they can be halved: a tenth more, in practice.
 MARGIN = 1.1
-# Factor of the coarsest matrix, compiled kernels, index lists: whatever the grid, bytes.
+# Factor of the coarsest matrix, compiled kernels, index lists, vectors of loads that go together: bytes.
 BASE = 32 * 2**20
 
 
-def bytes_needed(n_elements: int, dim: int, dofs: int) -> int:
-    """Bytes that the native back-end allocates, with one force, modulus, energy and solution field of the caller.
+def bytes_needed(n_elements: int, dim: int, dofs: int, cases: int = 1) -> int:
+    """Bytes that the native back-end allocates, with one modulus and energy field of the caller and a force and a
+    solution for each load case.
 
     Args:
         n_elements: in the whole grid, void included.
         dim: 2 or 3.
         dofs: values per node: `dim` for elasticity, 1 for conduction.
+        cases: loads that are solved in one call.
     """
-    return BASE + int(n_elements * _bytes_per_element(dim, dofs))
+    return BASE + int(n_elements * _bytes_per_element(dim, dofs, cases))
 
 
-def elements_that_fit(available_bytes: int, dim: int, dofs: int) -> int:
+def elements_that_fit(available_bytes: int, dim: int, dofs: int, cases: int = 1) -> int:
     """The largest grid that `bytes_needed` puts into so much memory; 0 if there is none."""
-    return max(0, int((available_bytes - BASE) / _bytes_per_element(dim, dofs)))
+    return max(0, int((available_bytes - BASE) / _bytes_per_element(dim, dofs, cases)))
 
 
-def _bytes_per_element(dim: int, dofs: int) -> float:
+def _bytes_per_element(dim: int, dofs: int, cases: int) -> float:
     children, active = 2**dim, (2**dim - 1) * dofs
     packed = active * (active + 1) // 2
-    double = 8 * (5 * dofs + 3)  # x, r, p, q and the force; modulus twice and energies
+    double = 8 * (3 * dofs + 3 + 2 * dofs * cases)  # r, p, q; modulus twice and energies; x and force of each case
     single = 4 * (3 * dofs + 2)  # b, z, d of the cycle; modulus and inverse diagonal
     masks = dofs + 1
     coarse_vectors = 4 * 4 * dofs / (children - 1)  # b, z, d, D^-1 on all coarser levels

@@ -71,8 +71,8 @@ class Elasticity:
 class Anisotropic:
     """Linear elasticity with any material matrix; the modulus of an element scales it.
 
-    The fast back-ends need the reflection symmetry of the box. In two dimensions every orthotropic matrix has it if its
-    axes are those of the grid, in three only one whose three shear moduli are equal; anything else is solved directly.
+    The fast back-ends need the reflection symmetry of the box: every orthotropic matrix has it if its axes are those of
+    the grid. Anything else, an oblique fibre for example, is solved directly.
 
     Args:
         matrix: stress from engineering strain, 3 x 3 in the order (xx, yy, xy) or 6 x 6 in (xx, yy, zz, yz, xz, xy),

@@ -108,7 +108,7 @@ class Sprung:
         operator = self.inner.operator
         single = np.zeros(operator.layout.nodal, np.float32)
         operator.layout.public(single)[...] = np.where(self.stiff, 0.0, r / scale)
-        z, _ = operator.cycle(single)
+        z = operator.cycle(single)
         # The cycle works with moduli that are divided by the largest.
         out = operator.layout.public(z) * (scale / self.stiffest)
         out[self.empty | self.stiff] = 0

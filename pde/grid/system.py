@@ -3,7 +3,7 @@
 `System` checks what it is given and hands it to a back-end; every back-end gives the same answer.
 
     "native"   matrix-free in mode space, generated C, multigrid-preconditioned CG
-    "direct"   assembled and factorised by SciPy: small problems, and the oracle of the tests
+    "direct"   assembled and factorised, by PETSc's MUMPS or by SciPy: small problems, and the oracle of the tests
     "numba"    the same method with portable kernels, about ten times slower: where there is no C compiler
     "jax"      the same method in JAX, on `device` "cpu" or "gpu": for accelerators; on CPUs several times slower
     "auto"     direct below some thousand values, else native; numba where no C compiler is found
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pde.grid.errors import GridError
+from pde.grid.errors import GridError, SolverError
 from pde.grid.grid import Grid
 from pde.grid.physics import Physics
 
@@ -126,7 +126,7 @@ class System:
         max_iterations: int = 500,
         prescribed: Field | None = None,
     ) -> Solution:
-        """Solve for one or several right-hand sides.
+        """Solve for one or several right-hand sides, which go through the native and the JAX back-end together.
 
         Args:
             modulus: (*shape,), or None to keep the modulus of the last `update` or `solve`.
@@ -138,7 +138,7 @@ class System:
 
         Raises:
             GridError: a shape is wrong or an entry is not finite.
-            SolverError: the tolerance was not reached.
+            SolverError: the tolerance was not reached; of several load cases it names the one.
         """
         if modulus is None:
             modulus = self.modulus
@@ -158,7 +158,12 @@ class System:
             return Solution(
                 *together(cases, None if guess is None else np.reshape(guess, cases.shape), tol, max_iterations)
             )
-        answers = [self.engine.solve(f, start, tol, max_iterations) for f, start in zip(cases, guesses, strict=True)]
+        answers = []
+        for n, (f, start) in enumerate(zip(cases, guesses, strict=True)):
+            try:
+                answers.append(self.engine.solve(f, start, tol, max_iterations))
+            except SolverError as error:
+                raise error.of_case(n, len(cases)) from None
         u = answers[0][0] if force.ndim == len(self.vector_shape) else _stack([answer[0] for answer in answers])
         return Solution(u, sum(a[1] for a in answers), max(a[2] for a in answers))
 

@@ -7,7 +7,21 @@
 Importing this does not import DOLFINx; posing a problem does.
 """
 
+from pde.problems.fields import fields
 from pde.problems.posed import Posed, Solution
-from pde.problems.registry import PROBLEMS, Parameter, ProblemError, Shipped, pose, solve
+from pde.problems.registry import METHODS, PROBLEMS, Parameter, ProblemError, Shipped, check, find, pose, solve
 
-__all__ = ["PROBLEMS", "Parameter", "Posed", "ProblemError", "Shipped", "Solution", "pose", "solve"]
+__all__ = [
+    "METHODS",
+    "PROBLEMS",
+    "Parameter",
+    "Posed",
+    "ProblemError",
+    "Shipped",
+    "Solution",
+    "check",
+    "fields",
+    "find",
+    "pose",
+    "solve",
+]

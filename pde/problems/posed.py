@@ -2,15 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optim.problem import Constraint
+from optim.problem import Constraint, Problem
 from optim.result import Result, Stop
-from pde.fem.reduced import Reduced
+from pde.functional import TwiceReducedFunctional
 
 Vector = NDArray[np.float64]
+
+
+class Objective(TwiceReducedFunctional, Protocol):
+    """What is minimised, with its PDE inside."""
+
+    @property
+    def n(self) -> int:
+        """Numbers in x."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -20,13 +30,13 @@ class Posed:
     Attributes:
         J: objective, with its PDE inside.
         x0: (n,) start.
-        method: "newton_cg", "lbfgs" or "mma": the one that suits it.
+        method: "newton_cg", "lbfgs", "mma" or "sqp": the one that suits it.
         stop: when it is solved.
         known: figures of the exact or published answer, by name; "objective" among them where there is one.
         measure: x -> the same figures at x, and others.
     """
 
-    J: Reduced
+    J: Objective
     x0: Vector
     method: str
     stop: Stop
@@ -35,6 +45,11 @@ class Posed:
     lower: float | Vector | None = None
     upper: float | Vector | None = None
     constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        """As `optim.minimize` takes it."""
+        return Problem(self.J, None, self.lower, self.upper, self.constraints, self.J.space)
 
 
 @dataclass(frozen=True)

@@ -91,25 +91,36 @@ def test_box_that_is_not_square_has_square_cells():
 
 
 def test_gaussians_and_slabs_in_three_dimensions():
-    shape, c = (32, 32, 32), np.array([0.5, 0.5, 0.5])
+    # Mass goes from point to point of the grid. A move that is t of a cell longer than whole cells costs
+    # t (1 - t) h^2 / 2 more, h^2 / 12 per axis in the mean: the error falls with the square of h.
+    sides = np.array([12, 16, 24, 32])
+    errors = np.abs([_three_dimensions(n) for n in sides])
+    assert (errors < 3 / 12 / sides[:, None] ** 2).all()
+    order = -np.polyfit(np.log(sides), np.log(errors), 1)[0]
+    assert (order > 1.7).all()
+
+
+def _three_dimensions(n):
+    """Errors of the dual value for two Gaussians and for two slabs."""
+    shape, c = (n, n, n), np.array([0.5, 0.5, 0.5])
+    quick = {"settings": Settings((80, 60), coarsest=8), "primal_iterations": 1, "upper_bound": False}
     s = [np.array([0.06, 0.10, 0.08]), np.array([0.10, 0.06, 0.08])]
     shift = np.array([0.1, 0.0, 0.05])
     mu = [cases.gaussian(shape, c - shift, np.diag(s[0] ** 2)), cases.gaussian(shape, c + shift, np.diag(s[1] ** 2))]
-    found = barycenter(mu, settings=Settings((40,), coarsest=16), primal_iterations=2)
+    found = barycenter(mu, **quick)
     # Commuting covariances: 1/2 W2^2 = 1/2 |m_1 - m_2|^2 + 1/2 sum (s_1 - s_2)^2, and a quarter of that is F.
     exact = 0.25 * 0.5 * ((2 * shift) ** 2).sum() + 0.25 * 0.5 * ((s[0] - s[1]) ** 2).sum()
-    # Mass goes from point to point of the grid, which costs up to about h^2 / 12 per axis.
-    grid = 3 / 32**2 / 12
-    assert found.dual_value == pytest.approx(exact, abs=grid)
+    first = found.dual_value - exact
     answer = cases.gaussian(shape, c, np.diag(((s[0] + s[1]) / 2) ** 2))
-    assert blurred_error(found.density, answer) < 0.08
+    assert n < 32 or blurred_error(found.density, answer) < 0.08
 
     slabs = [cases.raster(shape, lambda x, y, z, a=a, b=b: (y > a) & (y < b)) for a, b in ((0, 0.25), (0.5, 1))]
-    found = barycenter(slabs, settings=Settings((40,), coarsest=16), primal_iterations=2)
+    found = barycenter(slabs, **quick)
     # Centres .125 and .75, half-widths .125 and .25: the slab from .25 to .625.
     exact = 0.125 * 0.625**2 + 0.125 * 0.25**2 / 12
-    assert found.dual_value == pytest.approx(exact, abs=grid)
-    assert blurred_error(found.density, cases.raster(shape, lambda x, y, z: (y > 0.25) & (y < 0.625))) < 0.08
+    answer = cases.raster(shape, lambda x, y, z: (y > 0.25) & (y < 0.625))
+    assert n < 32 or blurred_error(found.density, answer) < 0.08
+    return first, found.dual_value - exact
 
 
 @settings(max_examples=10)
@@ -252,7 +263,7 @@ def test_the_mask_keeps_mass_out_and_the_bound_below():
     assert found.dual_value > free.primal_value + 1e-4
     w = np.full(2, 0.5)
     elsewhere = cases.disk(shape, (0.5, 0.8), 0.12) * mask
-    F = w @ objective_parts(elsewhere / elsewhere.mean(), np.stack(mu), w, Domain(shape), iterations=60)
+    F = w @ objective_parts(elsewhere / elsewhere.mean(), np.stack(mu), Domain(shape), iterations=60)
     assert found.dual_value <= F
     everywhere = barycenter(mu, mask=np.ones(shape, bool), settings=Settings((60,)))
     assert np.array_equal(everywhere.density, free.density)

@@ -75,15 +75,16 @@ def test_lengths_set_the_unit():
 
 
 def test_gaussians_in_three_dimensions():
-    shape = (32, 32, 32)
     a, b = np.array([0.06, 0.10, 0.08]), np.array([0.10, 0.06, 0.08])
-    mu = cases.gaussian(shape, (0.45, 0.5, 0.5), np.diag(a**2))
-    nu = cases.gaussian(shape, (0.55, 0.5, 0.5), np.diag(b**2))
-    exact = 0.5 * 0.1**2 + 0.5 * ((a - b) ** 2).sum()
-    found = w2(mu, nu, settings=Settings((60,), coarsest=16))
-    # Mass goes from point to point of the grid, which costs up to about h^2 / 12 per axis.
-    assert found.half_squared == pytest.approx(exact, abs=3 / 32**2 / 12)
-    assert found.map_from_mu().shape == (33, 33, 33, 3)
+    exact, errors = 0.5 * 0.1**2 + 0.5 * ((a - b) ** 2).sum(), []
+    for n in (16, 32):
+        mu = cases.gaussian((n, n, n), (0.45, 0.5, 0.5), np.diag(a**2))
+        nu = cases.gaussian((n, n, n), (0.55, 0.5, 0.5), np.diag(b**2))
+        found = w2(mu, nu, settings=Settings((100, 80), coarsest=8))
+        errors.append(abs(found.half_squared - exact))
+        assert found.map_from_mu().shape == (n + 1, n + 1, n + 1, 3)
+    # Mass goes from point to point of the grid: the error falls with the square of h.
+    assert errors[1] < errors[0] / 3.5
 
 
 def test_threads_give_the_same_bits_and_a_start_is_taken_up():

@@ -1,5 +1,7 @@
 """Paths of weights, films and the quick preview."""
 
+import shutil
+import subprocess
 import time
 
 import numpy as np
@@ -8,7 +10,8 @@ from PIL import Image
 
 from tests.transport import cases
 from transport import ImageError, Settings
-from transport.frames import interpolation, preview, weight_path, write_frames
+from transport.frames import interpolation, preview, weight_path, weights_along, write_frames
+from transport.pictures import require_encoder, write_film
 
 
 def test_weight_paths_go_straight_from_station_to_station():
@@ -42,6 +45,47 @@ def test_two_measures_move_along_mccann_interpolation(tmp_path):
     assert [p.name for p in paths] == [f"frame-000{k}.png" for k in range(5)] + ["film.gif"]
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 8 and film.size == (48, 48)
+
+
+def test_so_many_weights_along_several_stations():
+    path = weights_along([[2, 0, 0], [0, 1, 0], [0, 0, 5]], 5)
+    assert path.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    with pytest.raises(ImageError, match="two frames"):
+        weights_along([[1, 0], [0, 1]], 1)
+
+
+PICTURES = [np.full((31, 48), 25 * k, np.uint8) for k in range(6)]
+
+
+def test_a_film_that_needs_ffmpeg_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for call in (lambda: require_encoder("mp4"), lambda: write_film(tmp_path / "a.mp4", PICTURES)):
+        with pytest.raises(ImageError, match=r"install it \(apt-get install ffmpeg\), or ask for gif"):
+            call()
+    require_encoder("gif")
+    with pytest.raises(ImageError, match=r"\.gif or \.mp4"):
+        write_film(tmp_path / "a.avi", PICTURES)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg")
+def test_mp4_films_hold_every_frame_and_are_the_same_every_time(tmp_path):
+    for name in ("a.mp4", "b.mp4"):
+        write_film(tmp_path / name, PICTURES, seconds=0.1)
+    content = (tmp_path / "a.mp4").read_bytes()
+    assert content[4:8] == b"ftyp" and content == (tmp_path / "b.mp4").read_bytes()
+    command = ["ffmpeg", "-loglevel", "error", "-i", tmp_path / "a.mp4", "-f", "rawvideo", "-pix_fmt", "gray", "-"]
+    raw = subprocess.run(command, capture_output=True, check=True).stdout
+    frames = np.frombuffer(raw, np.uint8).reshape(10, 32, 48)  # there and back; one row added
+    assert frames[:, 15, 20] == pytest.approx([0, 25, 50, 75, 100, 125, 100, 75, 50, 25], abs=4)
+
+
+def test_an_ffmpeg_that_fails_is_told_in_one_sentence(tmp_path, monkeypatch):
+    program = tmp_path / "ffmpeg"
+    program.write_text("#!/bin/sh\necho no such codec >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(ImageError, match=r"could not make a\.mp4 \(no such codec\)"):
+        write_film(tmp_path / "a.mp4", PICTURES)
 
 
 def test_the_preview_is_quick_and_near_the_answer():

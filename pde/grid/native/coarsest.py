@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpbtrf  # type: ignore[attr-defined]
 
 from pde.grid.errors import SolverError
 from pde.grid.native.layout import Layout
-from pde.grid.native.library import CCoarsest, address, room
+from pde.grid.native.library import CCoarsest, address, apart, room
 from pde.grid.native.modes import Modes
 
 # Added to the unit diagonal: parts that nothing holds (islands in void) must not break the factorisation.
@@ -33,7 +33,7 @@ class Coarsest:
         self.entries = np.flatnonzero((r >= c).ravel())
         self.places = (c * (self.band + 1) + r - c).ravel()[self.entries]
         self.factor = room((self.n, self.band + 1), np.float32)
-        self.scale, self.work = room((self.n,), np.float32), room((self.n + self.band,), np.float32)
+        self.scale = room((self.n,), np.float32)
         self.index = position.astype(np.int32)
         self.c = CCoarsest(
             n=self.n,
@@ -41,8 +41,14 @@ class Coarsest:
             factor=address(self.factor),
             scale=address(self.scale),
             index=address(self.index),
-            work=address(self.work),
+            apart=apart(self.n + self.band),
         )
+        self.widen(1)
+
+    def widen(self, width: int) -> None:
+        """Room for so many columns."""
+        self.work = room((width, self.c.apart), np.float32)
+        self.c.work = address(self.work)
 
     def update(self, matrices: NDArray[np.float64]) -> None:
         """matrices : (layers, ny, nx, active, active), element matrices in mode space."""

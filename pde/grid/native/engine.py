@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 from pde.grid.errors import SolverError
 from pde.grid.islands import corners, floating, solid
-from pde.grid.native.operator import Operator
+from pde.grid.native.operator import Operator, Outcome
 
 Field = NDArray[np.float64]
 # Floating parts are looked for after so many iterations; ordinary designs need fewer.
 SUSPICIOUS = 60
 # Share of the energy in the void up to which parts that float in it are left out.
 NEGLIGIBLE = 1e-7
+# Right-hand sides that are solved together: at most so many, and so many values of theirs. On larger grids nothing is
+# gained: there the kernels compute rather than wait for coefficients, and several sets of vectors leave the caches.
+MOST_TOGETHER, VALUES_TOGETHER = 8, 130_000
 
 
 class Native:
@@ -46,6 +49,7 @@ class Native:
         self.modulus = self.operator.field()
         # Nodes of floating parts that were dropped since the last update, (*node_shape,).
         self.dropped: NDArray[np.bool_] | None = None
+        self.parts: NDArray[np.bool_] | None = None  # their elements, (*shape,)
 
     def update(self, modulus: Field) -> None:
         """modulus : (*shape,), finite and not negative.
@@ -65,16 +69,37 @@ class Native:
         Raises:
             SolverError: nothing holds a part that is loaded, a load acts on nothing, or no convergence.
         """
-        if not force[~self.held].any():
-            return self.layout.public(self.layout.vector()), 0, 0.0
-        if self.dropped is not None and force[self.dropped].any():
-            self._restore()
-        x = self.layout.vector(guess)
-        iterations, residual = self._solve(x, force, guess is not None, tol, max_iterations)
-        if self.operator.has_void:
-            # Coarse corrections reach nodes without material; nothing acts there, and nothing is known.
-            self.operator.erase(x)
-        return self.layout.public(x), iterations, residual
+        guesses = None if guess is None else guess[None]
+        u, iterations, residual = self.solve_cases(force[None], guesses, tol, max_iterations)
+        return u[0], iterations, residual
+
+    def solve_cases(
+        self, forces: Field, guesses: Field | None, tol: float, max_iterations: int
+    ) -> tuple[Field, int, float]:
+        """Several right-hand sides together, (cases, *node_shape, dofs). An answer does not depend on the others.
+
+        -> solutions, iterations in all, largest relative residual.
+
+        Raises:
+            SolverError: see `solve`; it names the load case.
+        """
+        x = self.layout.columns(len(forces))
+        if guesses is not None:
+            for column, guess in zip(x, guesses, strict=True):
+                self.layout.public(column)[...] = guess
+        width = min(len(forces), max(1, min(MOST_TOGETHER, VALUES_TOGETHER // self.layout.values)))
+        self.operator.widen(width)
+        done = [(0, 0.0)] * len(forces)
+        for first in range(0, len(forces), width):
+            loaded = []
+            for c in range(first, min(first + width, len(forces))):
+                if forces[c][~self.held].any():
+                    loaded.append(c)
+                else:
+                    x[c] = 0
+            for c, answer in self._together(x, forces, loaded, guesses is not None, tol, max_iterations).items():
+                done[c] = answer
+        return self.layout.public(x), sum(a[0] for a in done), max(a[1] for a in done)
 
     def apply(self, u: Field) -> Field:
         """K(E) u without supports; floating parts count."""
@@ -85,58 +110,99 @@ class Native:
     def energies(self, u: Field) -> Field:
         return self.layout.public_field(self.operator.energies(self.layout.vector(u)))
 
-    def _solve(self, x: Field, force: Field, warm: bool, tol: float, max_iterations: int) -> tuple[int, float]:
-        """Conjugate gradients; once more without floating parts if they are in the way and do not matter."""
-        trouble, done = None, 0
-        if self.dropped is None:
-            try:
-                done, residual = self._attempt(x, force, warm, tol, max_iterations, watch=True)
-                if residual <= tol:
-                    return done, residual
-                warm = True
-            except SolverError as error:
-                if not self._floating(force).any():
-                    raise self._explained(error, force) from None
-                trouble, done, warm, x[...] = error, len(error.residuals) - 1, False, 0
-            self._drop(self._floating(force))
-        try:
-            more, residual = self._attempt(x, force, warm, tol, max_iterations)
-        except SolverError as error:
-            raise self._explained(error, force) from None
-        done += more
-        if self._void_share(x) <= NEGLIGIBLE:
-            return done, residual
+    def _together(
+        self, x: Field, forces: Field, which: list[int], warm: bool, tol: float, max_iterations: int
+    ) -> dict[int, tuple[int, float]]:
+        """-> iterations and relative residual of the columns `which`, neighbours of each other."""
+        done: dict[int, tuple[int, float]] = {}
+        dropped = np.zeros_like(self.held[..., 0]) if self.dropped is None else self.dropped
+        touched = [c for c in which if forces[c][dropped].any()]
+        for group in ([c for c in which if c not in touched], touched):
+            if group and group is touched:
+                self._restore()
+            whole = self.dropped is None
+            outcomes = self._attempt(x, forces, group, warm, tol, max_iterations, watch=whole)
+            reached = [
+                c
+                for c, outcome in outcomes.items()
+                if outcome.error is None and outcome.residual <= tol and (whole or self._void_share(x[c]) <= NEGLIGIBLE)
+            ]
+            for c in group:
+                if c in reached:
+                    done[c] = outcomes[c].iterations, outcomes[c].residual
+                else:
+                    done[c] = self._again(x, forces, c, outcomes[c], whole, tol, max_iterations)
+        return done
+
+    def _again(
+        self, x: Field, forces: Field, c: int, outcome: Outcome, whole: bool, tol: float, max_iterations: int
+    ) -> tuple[int, float]:
+        """One column once more: without floating parts, if they are in the way and do not matter, or else with them.
+
+        `whole`: the first attempt was made with all parts.
+        """
+        done, trouble, parts = outcome.iterations, outcome.error, self._floating(forces[c])
+        if trouble is not None and not (whole and parts.any()):
+            raise self._explained(trouble, forces, c)
+        if whole:
+            if trouble is not None:
+                x[c] = 0
+            self._drop(parts)
+            outcome = self._attempt(x, forces, [c], trouble is None, tol, max_iterations)[c]
+            done += outcome.iterations
+            if outcome.error is not None:
+                raise self._explained(outcome.error, forces, c)
+            if self._void_share(x[c]) <= NEGLIGIBLE:
+                return done, outcome.residual
         self._restore()
         if trouble is not None:
-            raise self._explained(trouble, force)
-        x[...] = 0
-        try:
-            more, residual = self._attempt(x, force, False, tol, max_iterations)
-        except SolverError as error:
-            raise self._explained(error, force) from None
-        return done + more, residual
+            raise self._explained(trouble, forces, c)
+        x[c] = 0
+        outcome = self._attempt(x, forces, [c], False, tol, max_iterations)[c]
+        if outcome.error is not None:
+            raise self._explained(outcome.error, forces, c)
+        return done + outcome.iterations, outcome.residual
 
     def _attempt(
-        self, x: Field, force: Field, warm: bool, tol: float, max_iterations: int, watch: bool = False
-    ) -> tuple[int, float]:
-        """Conjugate gradients with the working moduli. `watch`: stop early if floating parts seem to be in the way."""
+        self,
+        x: Field,
+        forces: Field,
+        which: list[int],
+        warm: bool,
+        tol: float,
+        max_iterations: int,
+        watch: bool = False,
+    ) -> dict[int, Outcome]:
+        """Conjugate gradients with the working moduli. `watch`: give up a column early if floating parts seem to be in
+        its way."""
+        if not which:
+            return {}
+        first = which[0]
 
-        def hindered(iteration: int) -> bool:
-            late = watch and iteration == SUSPICIOUS
-            return late and bool(self._floating(force).any()) and self._void_share(x) <= NEGLIGIBLE
+        def hindered(iteration: int, column: int) -> bool:
+            c, late = first + column, watch and iteration == SUSPICIOUS
+            return late and bool(self._floating(forces[c]).any()) and self._void_share(x[c]) <= NEGLIGIBLE
 
-        self._load(force)
-        if warm:
-            self.operator.erase(x)
-        return self.operator.conjugate_gradients(x, warm=warm, tol=tol, max_iterations=max_iterations, give_up=hindered)
+        for c in which:
+            self._load(self.operator.residuals[c - first], forces, c)
+            if warm:
+                self.operator.erase(x[c])
+        outcomes = self.operator.conjugate_gradients(
+            x[first:], [c - first for c in which], warm=warm, tol=tol, max_iterations=max_iterations, give_up=hindered
+        )
+        if self.operator.has_void:
+            # Coarse corrections reach nodes without material; nothing acts there, and nothing is known.
+            for c in which:
+                self.operator.erase(x[c])
+        return {first + column: outcome for column, outcome in outcomes.items()}
 
-    def _load(self, force: Field) -> None:
-        f = self.operator.residual
+    def _load(self, f: Field, forces: Field, c: int) -> None:
         f[...] = 0
-        self.layout.public(f)[...] = force
+        self.layout.public(f)[...] = forces[c]
         f.reshape(-1)[self.operator.fixed] = 0
         if self.operator.has_void and f[np.broadcast_to(self.operator.void[:, None], f.shape)].any():
-            raise SolverError("a load acts on a node without material: move the load or keep material under it")
+            on_nothing = SolverError("a load acts on a node without material: move the load or keep material under it")
+            raise self._explained(on_nothing, forces, c)
 
     def _floating(self, force: Field) -> NDArray[np.bool_]:
         """Elements of parts that are neither held nor loaded, (*shape,)."""
@@ -145,7 +211,9 @@ class Native:
     def _drop(self, parts: NDArray[np.bool_]) -> None:
         """Give these elements the modulus of the void until the next update: they carry nothing."""
         modulus, working = self.layout.public_field(self.modulus), self.operator.field()
-        self.dropped = corners(parts) & ~corners(solid(modulus) & ~parts)
+        if self.dropped is not None and np.array_equal(parts, self.parts):
+            return
+        self.parts, self.dropped = parts, corners(parts) & ~corners(solid(modulus) & ~parts)
         working[...] = self.modulus
         self.layout.public_field(working)[parts] = modulus.min()
         self.operator.set_up(working)
@@ -161,14 +229,14 @@ class Native:
         energy = modulus * self.operator.energies(x)
         return float(energy[~solid(modulus)].sum() / energy.sum())
 
-    def _explained(self, error: SolverError, force: Field) -> SolverError:
+    def _explained(self, error: SolverError, forces: Field, c: int) -> SolverError:
         loose = floating(self.layout.public_field(self.modulus), self.held.any(axis=-1))
-        if force[corners(loose)].any():
-            return SolverError(
+        if forces[c][corners(loose)].any():
+            error = SolverError(
                 "a part that carries a load is connected to no support: add a support or join the part",
                 error.residuals,
             )
-        return error
+        return error.of_case(c, len(forces))
 
 
 def available_threads() -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pde.grid.native.coarsest import Coarsest
 from pde.grid.native.layout import Layout
-from pde.grid.native.library import CLevel, CScratch, address, kernels, room
+from pde.grid.native.library import FIRST, CColumns, CLevel, CScratch, address, apart, kernels, room
 from pde.grid.native.modes import Structure, eigenvalue_bounds
 from pde.grid.native.source import kernel_constants
 
@@ -53,12 +53,24 @@ class Level:
     layout: Layout
     fixed: NDArray[np.bool_]
     coef: NDArray[np.float32]
-    b: NDArray[np.float32]
-    z: NDArray[np.float32]
-    d: NDArray[np.float32]
     dinv: NDArray[np.float32]
     c: CLevel
     keep: list[NDArray] = field(default_factory=list)
+    vectors: list[NDArray[np.float32]] = field(default_factory=list)
+
+    def widen(self, width: int) -> None:
+        """Room for so many columns in b, z and d."""
+        self.vectors = [self.layout.columns(width, np.float32) for _ in range(3)]
+        self.c.b, self.c.z, self.c.d = (address(v) for v in self.vectors)
+
+    @property
+    def b(self) -> NDArray[np.float32]:
+        """Right-hand side of the first column, like z, its iterate, in memory order."""
+        return self.vectors[0][0]
+
+    @property
+    def z(self) -> NDArray[np.float32]:
+        return self.vectors[1][0]
 
 
 class Hierarchy:
@@ -97,11 +109,28 @@ class Hierarchy:
             self.levels.append(self._level(depth, layout, fixed, threads, visits, diagonal))
         self.array = (CLevel * len(layouts))(*[level.c for level in self.levels])
         self.finest = ctypes.pointer(self.array[0])
-        self.scratch, self._memory = _scratch(layouts[0], threads, self.lanes)
-        self.partial = np.zeros(layouts[0].nodal[0])
+        # Structures are copied into an array; what is set later must be set in it.
+        for n, level in enumerate(self.levels):
+            level.c = self.array[n]
         last = self.levels[-1]
-        self.coarsest = Coarsest(self.modes, K, last.layout, last.fixed)
+        self.coarsest, self.threads = Coarsest(self.modes, K, last.layout, last.fixed), threads
+        self.scratch, self.width = CScratch(), 0
+        self.widen(1)
         _alive.add(self)
+
+    def widen(self, width: int) -> None:
+        """Room for so many right-hand sides; what was in the vectors of the levels is lost."""
+        if width <= self.width:
+            return
+        self.width = width
+        layouts = [level.layout for level in self.levels]
+        stride = _scratch_bytes(layouts, width, self.lanes)
+        self._memory = room((self.threads * stride,), np.uint8)
+        self.scratch.memory, self.scratch.stride = address(self._memory), stride
+        self.partial = np.zeros((width, layouts[0].nodal[0]))
+        self.coarsest.widen(width)
+        for level in self.levels:
+            level.widen(width)
 
     @property
     def row(self) -> int:
@@ -123,10 +152,11 @@ class Hierarchy:
             self.library.inverse_diagonal(coarse)
         self.coarsest.update(self._coarsest_matrices())
 
-    def cycle(self) -> float:
-        """levels[0].z = V(levels[0].b). -> b.z"""
-        self.library.multigrid_cycle(self.array, len(self.array), self.coarsest.c, self.scratch, address(self.partial))
-        return float(self.partial.sum())
+    def cycle(self, columns: CColumns = FIRST) -> None:
+        """z = V(b) on the finest level; `partial` becomes b.z per column and plane."""
+        self.library.multigrid_cycle(
+            self.array, len(self.array), self.coarsest.c, self.scratch, columns, address(self.partial)
+        )
 
     def _level(
         self,
@@ -150,7 +180,6 @@ class Hierarchy:
         highest = self.bounds[depth]
         lowest = highest / INTERVAL[degree]
         coef, dinv = room(shape, np.float32), room(diagonals, np.float32)
-        b, z, d = (room(layout.nodal, np.float32) for _ in range(3))
         start, offsets = fixed_lists(fixed)
         names = {0: "fine", 1: "coarse"}
         constants = self.constants_32[names[depth]] if depth in names else None
@@ -159,15 +188,14 @@ class Hierarchy:
             ny=layout.ny,
             layers=layout.layers,
             kind=min(depth, 2),
-            threads=max(1, min(threads, layout.values // VALUES_PER_THREAD)),
+            threads=threads,
+            grain=VALUES_PER_THREAD,
             degree=degree,
             visits=visits,
             coef_layer=int(np.prod(shape[1:])),
+            apart=apart(layout.values),
             coef=address(coef),
             constants=address(constants),
-            b=address(b),
-            z=address(z),
-            d=address(d),
             dinv=address(dinv),
             fixed_start=address(start),
             fixed=address(offsets),
@@ -175,7 +203,7 @@ class Hierarchy:
             delta=(highest - lowest) / 2,
             weight=(ctypes.c_float * 4)(*(1 / diagonal)),
         )
-        return Level(layout, fixed, coef, b, z, d, dinv, c, [start, offsets])
+        return Level(layout, fixed, coef, dinv, c, [start, offsets])
 
     def _coarsest_matrices(self) -> NDArray[np.float64]:
         """Element matrices of the last level in mode space, (layers, ny, nx, active, active)."""
@@ -219,10 +247,15 @@ def coarse_fixed(fixed: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
     return np.ascontiguousarray(fixed)
 
 
-def _scratch(layout: Layout, threads: int, lanes: int) -> tuple[CScratch, NDArray[np.uint8]]:
-    # Two planes in double or four in single precision, and 8 vectors per value of a node for every block of a row.
-    plane = (layout.plane + 4 * lanes) * 8 + 64
-    buffer = (-(-layout.nx // (lanes // 2)) + 1) * 8 * layout.dofs * 4 * lanes
-    stride = -(-(2 * plane + 4 * 64 + buffer) // 4096) * 4096 + 64
-    memory = room((threads * stride,), np.uint8)
-    return CScratch(memory=address(memory), stride=stride), memory
+def _scratch_bytes(layouts: list[Layout], width: int, lanes: int) -> int:
+    """Per thread: see `operate` in operate.c; 8 vectors per value of a node for every block of a row."""
+
+    def planes(depth: int, layout: Layout) -> int:
+        together = width if depth >= 2 else 1
+        single, double = ((layout.plane + 4 * lanes) * size + 64 for size in (4, 8))
+        return max(2 * (together + width) * single, 2 * double)
+
+    finest = layouts[0]
+    buffer = (-(-finest.nx // (lanes // 2)) + 1) * 8 * finest.dofs * 4 * lanes
+    most = max(planes(depth, layout) for depth, layout in enumerate(layouts))
+    return -(-(most + 4 * 64 + buffer) // 4096) * 4096 + 64

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pde.grid.native.library import room
+from pde.grid.native.library import apart, room
 
 Field = NDArray[np.float64]
 
@@ -58,11 +58,11 @@ class Layout:
         return int(np.prod(self.nodal))
 
     def public(self, memory: NDArray) -> NDArray:
-        """The (*node_shape, dofs) view of a nodal array."""
+        """The (..., *node_shape, dofs) view of nodal arrays."""
         n = tuple(s + 1 for s in self.shape)
         if len(n) == 3:
-            return memory[: n[2], :, : n[1], : n[0]].transpose(3, 2, 0, 1)
-        return memory[: n[1], :, 0, : n[0]].transpose(2, 0, 1)
+            return np.moveaxis(memory[..., : n[2], :, : n[1], : n[0]], (-1, -2, -4, -3), (-4, -3, -2, -1))
+        return np.moveaxis(memory[..., : n[1], :, 0, : n[0]], (-1, -3, -2), (-3, -2, -1))
 
     def public_field(self, memory: NDArray) -> NDArray:
         """The (*shape,) view of an element array (layers, ny, nx or more)."""
@@ -71,6 +71,11 @@ class Layout:
             return memory[:nz, :ny, :nx].transpose(2, 1, 0)
         nx, ny = self.shape
         return memory[:ny, 0, :nx].transpose(1, 0)
+
+    def columns(self, count: int, dtype: type = np.float64) -> NDArray:
+        """Zeros for `count` nodal arrays, (count, planes, dofs, rows, x), as far apart as the kernels want them."""
+        memory = room((count, apart(self.values)), dtype)
+        return memory[:, : self.values].reshape(count, *self.nodal)
 
     def vector(self, u: NDArray | None = None) -> Field:
         """A nodal array in memory order, zero or a copy of the public array u."""

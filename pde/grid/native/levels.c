@@ -1,17 +1,20 @@
 /* Between levels: full weighting, its transpose, coefficients, diagonals. */
 
 /* b of the coarse level = P^T d of the fine one. */
-static void restrict_residual(const Level *F, const Level *C, const Scratch *S)
+static void restrict_residual(const Level *F, const Level *C, const Scratch *S, const Columns *columns)
 {
     const long X = F->nx + 1, R = rows_of(F), Q = R * X, N = DOFS * Q;
     const long Xc = C->nx + 1, Rc = rows_of(C), Qc = Rc * Xc, Nc = DOFS * Qc;
-    #pragma omp parallel num_threads(F->threads)
+    #pragma omp parallel num_threads(team_of(F, columns->count))
     {
         float *sum = (float *)(S->memory + omp_get_thread_num() * S->stride);
-        #pragma omp for schedule(static)
+        #pragma omp for collapse(2) schedule(static)
+        for (long column = 0; column < columns->count; column++)
         for (long K = 0; K <= C->layers; K++) {
+            const float *residual = F->d + columns->which[column] * F->apart;
+            float *target = C->b + columns->which[column] * C->apart;
             for (long c = 0; c < DOFS; c++) {
-                const float *mid = F->d + 2 * K * N + c * Q;
+                const float *mid = residual + 2 * K * N + c * Q;
                 const float *low = K > 0 ? mid - N : 0, *high = K < C->layers ? mid + N : 0;
                 for (long i = 0; i < Q; i++) sum[i] = mid[i];
                 if (low) for (long i = 0; i < Q; i++) sum[i] += 0.5f * low[i];
@@ -19,7 +22,7 @@ static void restrict_residual(const Level *F, const Level *C, const Scratch *S)
                 float *row = sum + Q + 2 * VL;
                 row[-1] = 0;
                 for (long J = 0; J < Rc; J++) {
-                    float *restrict out = C->b + K * Nc + c * Qc + J * Xc;
+                    float *restrict out = target + K * Nc + c * Qc + J * Xc;
                     const float *s = sum + 2 * J * X;
                     for (long i = 0; i < X; i++) row[i] = s[i];
                     if (DIM == 3 && J > 0) for (long i = 0; i < X; i++) row[i] += 0.5f * s[i - X];
@@ -28,29 +31,30 @@ static void restrict_residual(const Level *F, const Level *C, const Scratch *S)
                     for (long I = 0; I < Xc; I++) out[I] = row[2 * I] + 0.5f * (row[2 * I - 1] + row[2 * I + 1]);
                 }
             }
-            hold(C, K, C->b + K * Nc);
+            hold(C, K, target + K * Nc);
         }
     }
 }
 
 /* z of the fine level += P z of the coarse one. */
-static void prolong_correction(const Level *F, const Level *C, const Scratch *S)
+static void prolong_correction(const Level *F, const Level *C, const Scratch *S, const Columns *columns)
 {
     const long X = F->nx + 1, R = rows_of(F), Q = R * X, N = DOFS * Q;
     const long Xc = C->nx + 1, Rc = rows_of(C), Qc = Rc * Xc, Nc = DOFS * Qc;
-    #pragma omp parallel num_threads(F->threads)
+    #pragma omp parallel num_threads(team_of(F, columns->count))
     {
         float *row = (float *)(S->memory + omp_get_thread_num() * S->stride);
-        #pragma omp for schedule(static)
+        #pragma omp for collapse(2) schedule(static)
+        for (long column = 0; column < columns->count; column++)
         for (long k = 0; k <= F->layers; k++)
             for (long c = 0; c < DOFS; c++)
                 for (long j = 0; j < R; j++) {
-                    const float *a = C->z + (k / 2) * Nc + c * Qc + (j / 2) * Xc;
+                    const float *a = C->z + columns->which[column] * C->apart + (k / 2) * Nc + c * Qc + (j / 2) * Xc;
                     const long up = (k & 1) ? Nc : 0, side = (j & 1) ? Xc : 0;
                     if (up && side) for (long i = 0; i < Xc; i++) row[i] = 0.25f * (a[i] + a[i + up] + a[i + side] + a[i + up + side]);
                     else if (up || side) for (long i = 0; i < Xc; i++) row[i] = 0.5f * (a[i] + a[i + up + side]);
                     else for (long i = 0; i < Xc; i++) row[i] = a[i];
-                    float *out = F->z + k * N + c * Q + j * X;
+                    float *out = F->z + columns->which[column] * F->apart + k * N + c * Q + j * X;
                     long I = 0;
                     for (; I + VL < Xc; I += VL) {
                         const vf here = load_f(row + I), half = 0.5f * (here + load_f(row + I + 1));
@@ -85,7 +89,7 @@ INLINE long child_row(long c, long k, long j, long ny_fine)
 void hadamard_moduli(const Level *F, const Level *C, long stride)
 {
     const long blocks = (C->nx + VL - 1) / VL;
-    #pragma omp parallel for schedule(static) num_threads(F->threads)
+    #pragma omp parallel for schedule(static) num_threads(team_of(F, 1))
     for (long k = 0; k < C->layers; k++)
         for (long j = 0; j < C->ny; j++)
             for (long b = 0; b < blocks; b++) {
@@ -105,7 +109,7 @@ void hadamard_moduli(const Level *F, const Level *C, long stride)
 void galerkin_from_hadamard(const Level *F, const Level *C, const float *constants)
 {
     const long blocks = (C->nx + VL - 1) / VL, fine = (F->nx + VL - 1) / VL;
-    #pragma omp parallel for schedule(static) num_threads(F->threads)
+    #pragma omp parallel for schedule(static) num_threads(team_of(F, 1))
     for (long k = 0; k < C->layers; k++)
         for (long j = 0; j < C->ny; j++)
             for (long b = 0; b < blocks; b++) {
@@ -126,7 +130,7 @@ void galerkin_from_hadamard(const Level *F, const Level *C, const float *constan
 void galerkin_from_packed(const Level *F, const Level *C)
 {
     const long blocks = (C->nx + VL - 1) / VL, fine = (F->nx + VL - 1) / VL;
-    #pragma omp parallel for schedule(static) num_threads(F->threads)
+    #pragma omp parallel for schedule(static) num_threads(team_of(F, 1))
     for (long row_number = 0; row_number < C->layers * C->ny; row_number++) {
         const long k = row_number / C->ny, j = row_number % C->ny;
         vf A[ACTIVE][ACTIVE], sum[PACKED];
@@ -169,7 +173,7 @@ void inverse_diagonal(const Level *L)
     const long entries = L->kind == 1 ? CHILDREN : PACKED;
     memset(L->dinv, 0, (L->layers + 1) * N * sizeof(float));
     for (long colour = 0; colour < 2; colour++) {
-        #pragma omp parallel for schedule(static) num_threads(L->threads)
+        #pragma omp parallel for schedule(static) num_threads(team_of(L, 1))
         for (long k = colour; k < L->layers; k += 2)
             for (long j = 0; j < L->ny; j++) {
                 if (DIM == 2 && j > 0) break;
@@ -187,7 +191,7 @@ void inverse_diagonal(const Level *L)
                 }
             }
     }
-    #pragma omp parallel for simd schedule(static) num_threads(L->threads)
+    #pragma omp parallel for simd schedule(static) num_threads(team_of(L, 1))
     for (long i = 0; i < (L->layers + 1) * N; i++) L->dinv[i] = L->dinv[i] > 0 ? 1 / L->dinv[i] : 0;
 }
 
@@ -195,7 +199,7 @@ void inverse_diagonal(const Level *L)
 void inverse_modulus_sum(const Level *L, long stride)
 {
     const long X = L->nx + 1, R = rows_of(L), Q = R * X;
-    #pragma omp parallel for schedule(static) num_threads(L->threads)
+    #pragma omp parallel for schedule(static) num_threads(team_of(L, 1))
     for (long k = 0; k <= L->layers; k++)
         for (long j = 0; j < R; j++) {
             float *out = L->dinv + k * Q + j * X;

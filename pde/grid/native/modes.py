@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pde.grid.physics import Conduction, Elasticity
+from pde.grid.physics import Anisotropic, Conduction, Elasticity, Physics, orthotropic
 
 Matrix = NDArray[np.float64]
 NO_ENTRY = -1
@@ -125,21 +125,35 @@ class Structure:
 
 
 @lru_cache
-def structure(dim: int, dofs: int, equal_sides: bool) -> Structure:
-    """The structure that all element matrices share: on squares and cubes, or on boxes of any proportions."""
+def structure(dim: int, dofs: int, *, equal_sides: bool, isotropic: bool = True) -> Structure:
+    """The structure that all element matrices share: on squares and cubes, or on boxes of any proportions; of isotropic
+    materials, or of all orthotropic ones whose axes are those of the grid."""
     modes = Modes(dim, dofs)
     sides = [(1.0,) * dim, (2.0,) * dim] if equal_sides else [(1.0, 1.3, 1.9)[:dim], (2.1, 0.7, 1.2)[:dim]]
-    physics: list[Elasticity | Conduction] = [Conduction()]
-    if dofs > 1:
-        physics = [Elasticity(nu, element) for nu in (0.3, 0.17) for element in ("standard", "incompatible")]
+    kinds = ("standard", "incompatible")
+    physics: list[Physics] = [Conduction()]
+    if dofs > 1 and isotropic:
+        physics = [Elasticity(nu, element) for nu in (0.3, 0.17) for element in kinds]
+    elif dofs > 1:
+        physics = [Anisotropic(material, element) for material in _orthotropic_probes(dim) for element in kinds]
     probes = np.stack([modes.to_modes(p.element_matrix(s)) for p in physics for s in sides])
     return Structure(modes, _equal_entries(probes))
 
 
+def _orthotropic_probes(dim: int) -> list[tuple[tuple[float, ...], ...]]:
+    """Two materials without equal numbers."""
+    if dim == 2:
+        return [orthotropic((1.0, 1.7), (0.23,), (0.41,)), orthotropic((2.3, 0.9), (0.17,), (0.87,))]
+    return [
+        orthotropic((1.0, 1.7, 2.6), (0.23, 0.14, 0.31), (0.41, 0.67, 0.53)),
+        orthotropic((2.3, 0.9, 1.4), (0.11, 0.29, 0.19), (0.87, 0.35, 1.13)),
+    ]
+
+
 def find_structure(modes: Modes, M: Matrix) -> Structure | None:
-    """The narrowest structure that M has; None if it has neither, and the kernels cannot be used."""
-    for equal_sides in (True, False):
-        candidate = structure(modes.dim, modes.dofs, equal_sides)
+    """The narrowest structure that M has; None if it has none of them, and the kernels cannot be used."""
+    for equal_sides, isotropic in ((True, True), (False, True), (False, False)):
+        candidate = structure(modes.dim, modes.dofs, equal_sides=equal_sides, isotropic=isotropic)
         if candidate.fits(M):
             return candidate
     return None

@@ -4,7 +4,7 @@ Same discretisation, same memory layout, same conjugate gradients and the same k
 about ten times slower and with more memory for the coarse matrices; the first call compiles for some seconds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -45,9 +45,6 @@ class PortableOperator(Operator):
     def _single_moduli(self, shape: tuple[int, ...]) -> Single:
         return np.zeros(shape, np.float32)
 
-    def _single_residual(self) -> Single:
-        return np.zeros(self.layout.nodal, np.float32)
-
     def _set_up_hierarchy(self, single: Single) -> Single:
         self._single = single
         total = np.zeros((single.shape[0] + 1, self.layout.nodal[2], single.shape[2] + 1), np.float32)
@@ -57,7 +54,7 @@ class PortableOperator(Operator):
                     window = np.s_[k : k + single.shape[0], j : j + single.shape[1], i : i + single.shape[2]]
                     total[window] += single
         inverse = _reciprocal(total)
-        self._products: list[Callable[[Single], Single]] = [self._fine_product]
+        self._level_products: list[Callable[[Single], Single]] = [self._fine_product]
         self._inverses = [(inverse[:, None] / self._diagonal[:, None, None]).astype(np.float32).ravel()]
         matrix = self._first_coarse_matrix() if len(self._layouts) > 1 else None
         for depth in range(1, len(self._layouts)):
@@ -65,14 +62,13 @@ class PortableOperator(Operator):
                 P = self._interpolations[depth - 1]
                 matrix = sp.csr_matrix(P.T @ matrix @ P)
             assert matrix is not None
-            self._products.append(_held_product(matrix, self._masks[depth].ravel()))
+            self._level_products.append(_held_product(matrix, self._masks[depth].ravel()))
             self._inverses.append(_reciprocal(matrix.diagonal()))
         self._factorise(self._fine_matrix() if matrix is None else matrix)
         return inverse
 
-    def cycle(self, residual: Single) -> tuple[Single, float]:
-        z = self._cycle(0, residual.ravel())
-        return z.reshape(self.layout.nodal), float(np.sum(residual.ravel() * z, dtype=float))
+    def cycle(self, residual: Single) -> Single:
+        return self._cycle(0, residual.ravel()).reshape(self.layout.nodal)
 
     def apply(self, u: Field, out: Field, *, b: Field | None = None, modulus: Field | None = None) -> float:
         force = np.zeros_like(u)
@@ -90,15 +86,37 @@ class PortableOperator(Operator):
         _energies(u, *self._entries, self._modes.dim, out)
         return out
 
-    def _direction(self, z: Single, beta: float) -> None:
-        self._p *= beta
-        self._p += z
+    def _widen(self, width: int) -> None:
+        self._single_residuals, self._z = (self.layout.columns(width, np.float32) for _ in range(2))
 
-    def _advance(self, x: Field, alpha: float, scale: float, single: Single) -> float:
-        x += alpha * self._p
-        self.residual -= alpha * self._q
-        np.multiply(self.residual, scale, out=single, casting="same_kind")
-        return float(np.sum(self.residual**2))
+    def _load_single(self, column: int, scale: float) -> None:
+        np.multiply(self.residuals[column], scale, out=self._single_residuals[column], casting="same_kind")
+
+    def _cycles(self, which: Sequence[int]) -> Field:
+        sums = np.zeros(len(self._z))
+        for c in which:
+            self._z[c] = self.cycle(self._single_residuals[c])
+            sums[c] = np.sum(self._single_residuals[c] * self._z[c], dtype=float)
+        return sums
+
+    def _products(self, u: Field, out: Field, which: Sequence[int], b: Field | None = None) -> Field:
+        sums = np.zeros(len(out))
+        for c in which:
+            sums[c] = self.apply(u[c], out[c], b=None if b is None else b[c])
+        return sums
+
+    def _direct(self, which: Sequence[int], betas: Field) -> None:
+        for c in which:
+            self._p[c] = self._z[c] + (betas[c] * self._p[c] if betas[c] else 0.0)
+
+    def _advance(self, x: Field, which: Sequence[int], steps: Field, scales: Field) -> Field:
+        sums = np.zeros(len(steps))
+        for c in which:
+            x[c] += steps[c] * self._p[c]
+            self.residuals[c] -= steps[c] * self._q[c]
+            self._load_single(c, scales[c])
+            sums[c] = np.sum(self.residuals[c] ** 2)
+        return sums
 
     def _fine_product(self, u: Single) -> Single:
         force = np.zeros(self.layout.nodal, np.float32)
@@ -143,7 +161,7 @@ class PortableOperator(Operator):
             z[self._active] = self._scale * self._factor.solve(self._scale * b[self._active])
             return z
         z = self._smooth(depth, None, b)
-        coarse = self._interpolations[depth].T @ (b - self._products[depth](z))
+        coarse = self._interpolations[depth].T @ (b - self._level_products[depth](z))
         coarse[self._masks[depth + 1].ravel()] = 0
         z = z + self._interpolations[depth] @ self._cycle(depth + 1, coarse)
         return self._smooth(depth, z, b)
@@ -154,7 +172,7 @@ class PortableOperator(Operator):
         highest = self._bounds[depth]
         lowest = highest / INTERVAL[degree]
         theta, delta = (highest + lowest) / 2, (highest - lowest) / 2
-        product, inverse, rho = self._products[depth], self._inverses[depth], delta / theta
+        product, inverse, rho = self._level_products[depth], self._inverses[depth], delta / theta
         z = np.zeros_like(b) if start is None else start
         d = np.float32(1 / theta) * inverse * (b if start is None else b - product(z))
         z = np.add(z, d)

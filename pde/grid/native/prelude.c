@@ -37,12 +37,15 @@ INLINE void store_some_d(double *p, vd v, long n) { for (long l = 0; l < n && l 
 INLINE void add_some_f(float *p, vf v, long n) { for (long l = 0; l < n && l < VL; l++) p[l] += v[l]; }
 INLINE void add_some_d(double *p, vd v, long n) { for (long l = 0; l < n && l < VLD; l++) p[l] += v[l]; }
 
-/* One level of the grid hierarchy. Nodal arrays are [plane][component][row][x]; a plane is one row in two dimensions. */
+/* One level of the grid hierarchy. Nodal arrays are [column][plane][component][row][x]; a plane is one row in two
+   dimensions. A column belongs to one right-hand side. */
 typedef struct {
     long nx, ny, layers;    /* elements along x, rows of elements per layer, layers of elements */
     long kind;              /* 0: moduli, 1: Hadamard moduli of the children, 2: packed matrices */
-    long threads, degree, visits;
+    long threads, grain;    /* at most so many threads, at least so many values for each */
+    long degree, visits;
     long coef_layer;        /* coefficients per layer of elements */
+    long apart;             /* from one column to the next */
     const float *coef, *constants;
     float *b, *z, *d;       /* right-hand side, iterate, Chebyshev direction (and residual) */
     float *dinv;            /* kind 0: one number per node, else one per value */
@@ -55,8 +58,18 @@ typedef struct {
 /* Working memory of one call: `stride` bytes per thread. */
 typedef struct { char *memory; long stride; } Scratch;
 
+/* The columns that are worked on. What happens to one of them does not depend on the others. */
+typedef struct { long count; const int64_t *which; } Columns;
+static const int64_t first_column[1] = {0};
+static const Columns one_column = {1, first_column};
+
 static long rows_of(const Level *L) { return DIM == 3 ? L->ny + 1 : 1; }
 static long plane_of(const Level *L) { return DOFS * rows_of(L) * (L->nx + 1); }
+static int team_of(const Level *L, long columns)
+{
+    const long useful = plane_of(L) * (L->layers + 1) * columns / L->grain;
+    return (int)(useful < 1 ? 1 : useful < L->threads ? useful : L->threads);
+}
 static long first_of(long n, long part, long parts) { return n * part / parts; }
 
 long lanes(void) { return VL; }

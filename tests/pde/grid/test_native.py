@@ -10,11 +10,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pde.grid import Conduction, Elasticity, Grid, GridError, Physics, SolverError, System
+from pde.grid import (
+    Anisotropic,
+    Conduction,
+    Elasticity,
+    Grid,
+    GridError,
+    Physics,
+    SolverError,
+    System,
+    orthotropic,
+)
 from pde.grid.direct import Direct
 from pde.grid.native.engine import Native
 from pde.grid.native.library import address, room
 from pde.grid.native.operator import Operator
+from pde.grid.system import Backend
 from tests.pde.grid.cases import Case, clamped_block, field_f11
 
 PHYSICS: list[Physics] = [
@@ -25,6 +36,9 @@ PHYSICS: list[Physics] = [
     Elasticity(0.45, "incompatible", plane="strain"),
     Conduction(),
 ]
+# Along x four times as stiff as along z, with three different shear moduli; and a crystal of cubic symmetry.
+ORTHOTROPIC = Anisotropic(orthotropic((4.0, 2.0, 1.0), (0.2, 0.3, 0.25), (0.9, 0.4, 0.6)))
+CUBIC = Anisotropic(orthotropic((1.0, 1.0, 1.0), (0.3, 0.3, 0.3), (0.8, 0.8, 0.8)), "standard")
 SHAPES = [(40, 24, 16), (37, 13, 9), (5, 3, 2), (17, 33, 2), (64, 20), (37, 13), (100, 3), (3, 50)]
 
 
@@ -69,6 +83,26 @@ def test_operator_is_the_assembled_matrix(shape: tuple[int, ...], physics: Physi
     assert (modulus * energies).sum() == pytest.approx((u * expected).sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("physics", [ORTHOTROPIC, CUBIC], ids=["orthotropic", "cubic"])
+@pytest.mark.parametrize("backend", ["native", "numba", "jax"])
+@pytest.mark.parametrize("spacing", [1.0, (1.0, 2.0, 0.6)], ids=str)
+def test_orthotropic_operator(physics: Physics, spacing: float | tuple[float, ...], backend: Backend) -> None:
+    """Unequal shear moduli on cubes and boxes: the operator is the assembled matrix, and the cycle solves with it."""
+    rng, shape = np.random.default_rng(1), (17, 9, 6)
+    case = clamped_block(shape, physics)
+    grid, modulus = Grid(shape, spacing), 1e-6 + rng.random(shape) ** 3
+    direct, fast = (System(grid, physics, case.fixed, name) for name in ("direct", backend))
+    fast.update(modulus)
+    u = rng.normal(size=case.fixed.shape)
+    expected = (assembled(direct, modulus) @ u.ravel()).reshape(u.shape)
+    assert np.abs(fast.apply(u) - expected).max() <= 1e-13 * np.abs(expected).max()
+    energies = direct.energies(u)
+    assert np.abs(fast.energies(u) - energies).max() <= 1e-13 * energies.max()
+    answer, expected = fast.solve(None, case.force, tol=1e-10), direct.solve(modulus, case.force).u
+    assert (answer.u * case.force).sum() == pytest.approx((expected * case.force).sum(), rel=1e-8)
+    assert answer.iterations <= 70
+
+
 @pytest.mark.parametrize("physics", [Elasticity(), Conduction()], ids=str)
 @pytest.mark.parametrize("shape", [(40, 24, 16), (37, 13, 9), (60, 20)], ids=str)
 def test_operator_in_single_precision(shape: tuple[int, ...], physics: Physics) -> None:
@@ -89,8 +123,14 @@ def test_operator_in_single_precision(shape: tuple[int, ...], physics: Physics) 
     assert np.abs(got - expected)[free].max() <= 2e-7 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("physics", [Elasticity(0.3, "standard"), Elasticity(), Conduction()], ids=str)
-@pytest.mark.parametrize("shape", [(32, 16, 16), (48, 32)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "physics"),
+    [
+        *[(n, p) for n in ((32, 16, 16), (48, 32)) for p in (Elasticity(0.3, "standard"), Elasticity(), Conduction())],
+        ((32, 16, 16), ORTHOTROPIC),
+    ],
+    ids=str,
+)
 def test_coarse_levels_are_the_galerkin_products(
     shape: tuple[int, ...], physics: Physics, monkeypatch: pytest.MonkeyPatch
 ) -> None:

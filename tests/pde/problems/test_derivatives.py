@@ -22,6 +22,12 @@ CASES = {
     "bar": ({"n": 12}, False, (0.3, 0.2), 1e-2),
     "cantilever": ({"n": 10}, False, (0.5, 0.3), 1e-1),
     "stokes_control": ({"n": 3}, True, (0.0, 1.0), 1e-1),
+    "disc_shape": ({"n": 3}, False, (0.0, 0.2), 1e-1),
+    "obstacle_drag": ({"n": 4}, False, (0.0, 0.05), 1e-1),
+    "double_pipe": ({"n": 8, "first_iterations": 1}, False, (0.5, 0.3), 1e-2),
+    "wall_flow": ({"n": 4}, True, (0.0, 1.0), 1e-1),
+    "plug_flow": ({"n": 12}, False, (0.5, 0.3), 1e-2),
+    "reactor": ({"n": 6}, False, (0.5, 0.3), 1e-1),
 }
 
 

@@ -1,0 +1,68 @@
+"""What there is to see of a shipped problem: its control and its state, as functions with names."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pde.fem.dolfinx_import import load
+from pde.fem.extension import Extended
+from pde.fem.filter import Filtered
+from pde.fem.reduced import Reduced
+from pde.fem.roughness import SmoothInTime
+from pde.fem.transient import Transient
+from pde.problems.posed import Posed, Vector
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A design along a line, where there is no mesh. position, values: (n,)."""
+
+    name: str
+    position: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def fields(posed: Posed, x: Vector) -> list[Any]:
+    """dolfinx Functions (copies) of control and state at x, or Curves; the equation is solved once.
+
+    Raises:
+        FemSolverError: it was not solved.
+    """
+    J: Any = posed.J
+    if isinstance(J, SmoothInTime):
+        J = J.J
+    if isinstance(J, Transient):
+        return _last(J, x)
+    if isinstance(J, Filtered):
+        J, x = J.J, J.filter.apply(x)
+    if isinstance(J, Extended):
+        J, x = J.J, J.extend(x)
+    if isinstance(J, Reduced):
+        J.value(x)
+        names = ["control"] if len(J.controls) == 1 else [f"control {k + 1}" for k in range(len(J.controls))]
+        return [*map(_copy, J.controls, names), *_parts(J.state)]
+    return [Curve("control", (np.arange(len(x)) + 0.5) / len(x), x)]
+
+
+def _last(J: Transient, x: Vector) -> list[Any]:
+    """The state at the end of the time."""
+    at = load().fem.Function(J.state.function_space)
+    for _, values in J.states(x):
+        at.x.array[:] = values
+    return [_copy(at, "state at the end")]
+
+
+def _parts(state: Any) -> list[Any]:
+    """The components of a mixed state, or the state."""
+    V = state.function_space
+    if V.num_sub_spaces and V.dofmap.index_map_bs == 1:
+        return [_copy(state.sub(k).collapse(), f"state {k + 1}") for k in range(V.num_sub_spaces)]
+    return [_copy(state, "state")]
+
+
+def _copy(f: Any, name: str) -> Any:
+    g = f.copy()
+    g.name = name
+    return g

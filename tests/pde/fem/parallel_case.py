@@ -1,0 +1,137 @@
+"""Run by `mpirun`: one functional of every kind, its figures as JSON from process 0. `python parallel_case.py OUT`"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import optim
+from optim.design import ProjectedLBFGS, TrustRegionNewton
+from pde.fem import shapes
+from pde.fem.dolfinx_import import load
+from pde.fem.errors import FemSolverError
+from pde.fem.extension import Extended
+from pde.fem.motion import MeshMotion, stiffness
+from pde.fem.reduced import Reduced
+from pde.fem.solver_options import SolverOptions
+from pde.fem.state_map import StateMap
+
+fe = load()
+ufl, fem, comm = fe.ufl, fe.fem, fe.MPI.COMM_WORLD
+
+
+def several_controls() -> dict[str, float]:
+    """Source, coefficient, number and boundary value of a nonlinear equation: derivatives and two optimizers."""
+    plate = shapes.square(4)
+    mesh = plate.mesh
+    V, M, D = (fem.functionspace(mesh, e) for e in (("Lagrange", 1), ("Lagrange", 1), ("DG", 0)))
+    u, m, q, g = (fem.Function(space) for space in (V, M, D, V))
+    k, v, x = fem.Constant(mesh, 0.3), ufl.TestFunction(V), ufl.SpatialCoordinate(mesh)
+    left = plate.dofs(V, "left")
+    F = ufl.exp(q) * (1 + u**2) * ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx
+    F += -(1 + m) * v * ufl.dx + ufl.exp(k) * u * v * ufl.ds
+    J = ((u - x[0] * x[1]) ** 2 + 1e-2 * m**2 + 1e-2 * q**2) * ufl.dx + 1e-2 * g**2 * ufl.ds
+    J += 0.01 * (k - 0.2) ** 2 * ufl.dx
+    bcs = [fem.dirichletbc(g, left)]
+    m.interpolate(lambda x: np.sin(3 * x[0]))
+    q.interpolate(lambda x: 0.3 * np.cos(2 * x[1]))
+    g.interpolate(lambda x: x[1])
+    inner = ["L2", "L2", "l2", lambda a, b: a * b * ufl.ds]
+    reduced = Reduced(F, J, u, [m, q, k, g], bcs, active=[None, None, None, left], inner=inner)
+    x0 = reduced.x0
+    f, df = reduced.value_grad(x0)
+    G = reduced.gradient(x0)
+    H = reduced.hvp(x0, G)
+    newton = optim.minimize(reduced, x0, TrustRegionNewton(), stop=optim.Stop(tol_kkt=1e-9, max_iter=2))
+    lbfgs = optim.minimize(reduced, x0, ProjectedLBFGS(), stop=optim.Stop(tol_kkt=1e-9, max_iter=3))
+    least = reduced.at_most(m**2 * ufl.dx + k * ufl.dx, 1.0)
+    u_of = StateMap(F, u, [m, q, k, g], bcs, active=[None, None, None, left])
+    du = u_of.push_forward(x0, G)
+    return {
+        "n": reduced.n, "f": f, "slope": float(df @ G), "square": reduced.space.inner(G, G), "bend": float(H @ G),
+        "newton": newton.f, "newton_steps": newton.iterations, "lbfgs": lbfgs.f,
+        "constraint": float(least.value(x0)[0]),
+        "constraint_slope": float(least.jac(x0)[0] @ G), "state": float(np.linalg.norm(u_of(x0))),
+        "pushed": float(np.linalg.norm(du)), "pulled": float(u_of.pull_back(x0, du) @ G),
+    }  # fmt: skip
+
+
+def shape() -> dict[str, float]:
+    """The disc of B6a, moved by a pressure on its rim."""
+    disc = shapes.disc(3)
+    mesh = disc.mesh
+    V, W = fem.functionspace(mesh, ("Lagrange", 1)), fem.functionspace(mesh, ("Lagrange", 1, (2,)))
+    u, v, x = fem.Function(V), ufl.TestFunction(V), ufl.SpatialCoordinate(mesh)
+    F = ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx - (ufl.inner(x, x) - 1) * v * ufl.dx
+    Phi, h, a, b = fem.Function(W), fem.Function(V), ufl.TrialFunction(W), ufl.TestFunction(W)
+    held = fem.dirichletbc(0.0, disc.dofs(V, "rim"), V)
+    moved = Reduced(F, u * ufl.dx, u, MeshMotion(Phi), [held], inner="elasticity")
+    steep = moved.gradient(moved.x0)
+    rim = disc.ds("rim")
+    pressure = h * ufl.inner(ufl.FacetNormal(mesh), b) * rim
+    elastic = stiffness(fe, a, b) + 0.01 * ufl.inner(a, b) * ufl.dx
+    j = Extended(moved, elastic, pressure, h, active=disc.dofs(V, "rim"), inner=lambda a, b: a * b * rim)
+    result = optim.minimize(j, j.x0, TrustRegionNewton(), stop=optim.Stop(tol_kkt=1e-9, max_iter=2))
+    return {
+        "motion": moved.space.inner(steep, steep), "start": j.value(j.x0), "disc": result.f, "steps": result.iterations,
+        "folded": j.value(100.0 * (-1) ** np.arange(j.n)),
+    }  # fmt: skip
+
+
+def iterative_solvers() -> dict[str, float]:
+    """Multigrid for an elastic body, and the split preconditioner for a flow."""
+    beam = shapes.square(3, 3.0, 1.0)
+    V, M = fem.functionspace(beam.mesh, ("Lagrange", 1, (2,))), fem.functionspace(beam.mesh, ("DG", 0))
+    u, m, v = fem.Function(V), fem.Function(M), ufl.TestFunction(V)
+    strain = ufl.sym(ufl.grad(u))
+    stress = m**3 * (2 * strain + ufl.tr(strain) * ufl.Identity(2))
+    F = ufl.inner(stress, ufl.sym(ufl.grad(v))) * ufl.dx + v[1] * ufl.ds
+    held = [fem.dirichletbc(np.zeros(2), beam.dofs(V, "left"), V)]
+    m.interpolate(lambda x: 0.7 + 0.2 * np.sin(x[0]))
+    elastic = Reduced(F, -u[1] * ufl.ds, u, m, held, solver="elasticity-gamg")
+    f, df = elastic.value_grad(elastic.x0)
+    return {"compliance": f, "compliance_slope": float(df @ elastic.space.riesz(df)), "flow": _flow()}
+
+
+def _flow() -> float:
+    element = fe.basix.ufl.element
+    box = shapes.square(4)
+    pair = [element("Lagrange", "triangle", 2, shape=(2,)), element("Lagrange", "triangle", 1)]
+    W = fem.functionspace(box.mesh, fe.basix.ufl.mixed_element(pair))
+    w, f = fem.Function(W), fem.Function(fem.functionspace(box.mesh, pair[0]))
+    (v, q), (dv, dq), x = ufl.split(w), ufl.split(ufl.TestFunction(W)), ufl.SpatialCoordinate(box.mesh)
+    still = fem.Function(W.sub(0).collapse()[0])
+    walls = fem.locate_dofs_topological((W.sub(0), still.function_space), 1, box.facets("left", "bottom", "top"))
+    F = (ufl.inner(ufl.grad(v), ufl.grad(dv)) - q * ufl.div(dv) + dq * ufl.div(v)) * ufl.dx
+    F -= ufl.inner(f + ufl.as_vector([x[1], -(x[0] ** 2)]), dv) * ufl.dx
+    J = 1e4 * ufl.inner(v, v) * ufl.dx
+    bcs = [fem.dirichletbc(still, walls, W.sub(0))]
+    reduced = Reduced(F, J, w, f, bcs, solver="stokes-fieldsplit")
+    value, slope = reduced.value_grad(reduced.x0)
+    return value + float(slope @ reduced.gradient(reduced.x0))
+
+
+def failure() -> dict[str, str]:
+    """An adjoint that does not converge raises on every process."""
+    plate = shapes.square(6)
+    V = fem.functionspace(plate.mesh, ("Lagrange", 1))
+    u, m, v = fem.Function(V), fem.Function(V), ufl.TestFunction(V)
+    F = (ufl.inner(ufl.grad(u), ufl.grad(v)) - (1 + m) * v) * ufl.dx
+    held = [fem.dirichletbc(0.0, plate.dofs(V, "left"), V)]
+    hasty = SolverOptions("hasty-cg", {"ksp_type": "cg", "pc_type": "none", "ksp_max_it": 2}, "allow more iterations")
+    J = Reduced(F, u**2 * ufl.dx, u, m, held, adjoint_solver=hasty)
+    try:
+        J.value_grad(J.x0)
+        said = ""
+    except FemSolverError as reason:
+        said = str(reason)[:35]
+    return {"failure": " | ".join(sorted(set(comm.allgather(said))))}
+
+
+if __name__ == "__main__":
+    figures = {**several_controls(), **shape(), **iterative_solvers(), **failure()}
+    # The same bits on every process, or optimizers would part.
+    assert len(set(comm.allgather(json.dumps(figures)))) == 1
+    if comm.rank == 0:
+        Path(sys.argv[1]).write_text(json.dumps(figures))
