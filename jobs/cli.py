@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands import pde
+from jobs.commands import batch, features, pde
 from jobs.commands.ending import Overrides, end, watch
+from jobs.commands.schema import schema
 
 # Pools of BLAS threads beside the solver's own threads cost more than they bring.
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -21,7 +22,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(batch.app, name="jobs")
+app.add_typer(features.app, name="features")
 app.add_typer(pde.app, name="pde")
+app.command()(schema)
 
 
 @app.callback()

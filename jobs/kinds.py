@@ -23,6 +23,7 @@ class Kind:
         spec, template, printed: "module:name" of the pydantic model, of the template, and of the function
             `(result, run)` that shows a result on the command line.
         working, ready: what it does while it iterates, and what is there at the end, for a person.
+        hidden: for tests of the job layer; not named to users.
     """
 
     spec: str
@@ -30,6 +31,7 @@ class Kind:
     printed: str
     working: str
     ready: str
+    hidden: bool = False
 
     def model(self) -> "type[Job]":
         return _named(self.spec)
@@ -56,12 +58,27 @@ KINDS = {
         working="moving the measures together",
         ready="the barycenter is ready",
     ),
+    "features": Kind(
+        spec="jobs.features_spec:FeaturesJob",
+        template="jobs.templates.features:FeaturesRun",
+        printed="jobs.screen:print_features",
+        working="moving the features",
+        ready="the part is ready",
+    ),
     "pde": Kind(
         spec="jobs.pde_spec:PdeJob",
         template="jobs.templates.pde:PdeRun",
         printed="jobs.screen:print_pde",
         working="searching for the optimum",
         ready="the optimum is ready",
+    ),
+    "probe": Kind(
+        spec="jobs.batch.probe:ProbeJob",
+        template="jobs.batch.probe:Probe",
+        printed="jobs.batch.probe:print_probe",
+        working="counting",
+        ready="the probe has run",
+        hidden=True,
     ),
 }
 

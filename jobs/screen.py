@@ -85,6 +85,22 @@ def print_barycenter(result: dict[str, Any], run: Run) -> None:
         console.print(str(run.folder / name))
 
 
+def print_features(result: dict[str, Any], run: Run) -> None:
+    table = Table("", "compliance", "volume")
+    table.title = f"{result['name']}: {result['features']} features, {result['iterations']} iterations"
+    table.title_justify = "left"
+    table.add_row("smooth field", f"{result['smooth']:.5g}", "")
+    table.add_row("cut at the outline", f"{result['compliance']:.5g}", f"{result['volume']:.4f}")
+    table.add_row("outline, meshed to fit", f"{result['outline_compliance']:.5g}", f"{result['outline_volume']:.4f}")
+    if result["published"]:
+        table.add_row("best published", f"{result['published']:.5g}", "")
+    console.print(table)
+    for note in result["notes"]:
+        console.print(f"note: {note}")
+    for name in result["artifacts"]:
+        console.print(str(run.folder / name))
+
+
 def print_pde(result: dict[str, Any], run: Run) -> None:
     table = Table("", "found", "known")
     table.title = f"{result['problem']}: {result['iterations']} iterations of {result['method']}, {result['status']}"

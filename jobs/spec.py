@@ -63,7 +63,9 @@ def parse_job(data: Mapping[str, Any], base: Path | None = None) -> Job:
     data = _plain(data)
     kind = data.get("job", "structure")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise JobError(f"job: there is no kind {kind!r}; choose one of {', '.join(KINDS)}")
+        raise JobError(
+            f"job: there is no kind {kind!r}; choose one of {', '.join(k for k in KINDS if not KINDS[k].hidden)}"
+        )
     model = KINDS[kind].model()
     refuse_unknown_keys(data, model, ())
     try:

@@ -11,8 +11,11 @@ SERIAL_BELOW = 65_536
 
 
 def thread_count(threads: int) -> int:
-    """Threads to use; 0 means one per processor that this process may run on."""
-    return threads if threads > 0 else len(os.sched_getaffinity(0))
+    """Threads to use; 0 means one per processor that this process may run on, or as OMP_NUM_THREADS says."""
+    if threads > 0:
+        return threads
+    allowed, said = len(os.sched_getaffinity(0)), os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(said)) if said.isdecimal() and int(said) > 0 else allowed
 
 
 def run_blocks(work: Callable[[int, int], object], units: int, cells: int, threads: int) -> None:

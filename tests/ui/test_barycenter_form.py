@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from ruamel.yaml import YAML
 
+from jobs.barycenter_spec import BarycenterJob
 from jobs.errors import JobError
 from jobs.spec import parse_job
 from transport import barycenter
@@ -19,7 +20,7 @@ from transport.images import prepare, read_field, to_pixels
 from ui.barycenter import setup
 from ui.barycenter.asked import stage
 from ui.barycenter.checks import checked_job, findings
-from ui.barycenter.form import job_text, share_text, shares
+from ui.barycenter.form import job_data, job_text, share_text, shares
 from ui.barycenter.preview import mass_of, picture_source, previewed, thumbnail
 from ui.images import ImageCard, image_card
 
@@ -34,6 +35,8 @@ BASE: dict[str, Any] = {
     "padding": 0,
     "floor": 0,
     "volume_percent": None,
+    "film": "",
+    "frames": 24,
 }
 
 
@@ -117,7 +120,7 @@ def test_different_sizes_are_allowed_or_refused(cards: list[ImageCard], tmp_path
 def test_what_to_know_is_told(cards: list[ImageCard]) -> None:
     lines = findings({**BASE, "weights": [0.0, 0.5, 0.5], "size": 1024, "method": "sga"}, cards)
     notes = " ".join(line.text for line in lines if line.kind == "note")
-    assert "weight zero" in notes and "show no more than 256" in notes and "begins anew" in notes
+    assert "weight zero" in notes and "show no more than 256" in notes and "for comparison" in notes
     assert "only star" in " ".join(line.text for line in findings({**BASE, "weights": [0, 1, 0]}, cards)).lower()
 
 
@@ -195,3 +198,21 @@ def test_form_has_the_fields_that_the_job_needs() -> None:
     assert set(values) == set(BASE)
     assert values["ids"] == BASE["ids"] and values["weights"] == [0.5] * 3
     assert values["resize"] and not values["invert"]
+
+
+def test_a_film_goes_to_the_last_image(cards: list[ImageCard]) -> None:
+    form = {**BASE, "weights": [0.5, 0.25, 0.25], "film": "gif", "frames": 12}
+    job = parse_job(job_data(form, cards))
+    assert isinstance(job, BarycenterJob) and job.path
+    assert (job.path.stations, job.path.frames, job.path.format) == ([[0.0, 0.0, 1.0]], 12, "gif")
+    assert "path" not in job_data({**form, "film": ""}, cards)
+    wrong = findings({**form, "frames": 1}, cards)
+    assert any(line.kind == "missing" and "frames" in line.text for line in wrong)
+
+
+def test_what_must_be_installed_is_told_before(cards: list[ImageCard], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    lines = findings({**BASE, "weights": [1.0, 1.0, 1.0], "film": "mp4", "frames": 8}, cards)
+    assert [line.text for line in lines if line.kind == "missing"] == [
+        "An MP4 film is made by the program ffmpeg: install it (apt-get install ffmpeg), or ask for gif."
+    ]

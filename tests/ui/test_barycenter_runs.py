@@ -21,8 +21,8 @@ from ui.barycenter.looks import leave_looks
 from ui.barycenter.preview import previewed
 from ui.barycenter.watch import result_rows
 from ui.images import ImageCard, image_card
+from ui.run_view import watch
 from ui.serve import application
-from ui.structure import watch
 
 RUN_ID = "mine-20260101-120000"
 FORM = {**BASE, "name": "mine", "size": 64, "volume_percent": 20}

@@ -11,7 +11,7 @@ import trimesh
 import jobs.launch
 from jobs.store import Run
 from tests.ui.conftest import CHROMIUM, QUIET_CHROMIUM, make_run, serve, spawn_fake
-from ui.structure import shown as shown_module
+from ui.run_view import shown as shown_module
 
 pytestmark = [
     pytest.mark.browser,

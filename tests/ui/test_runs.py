@@ -11,7 +11,8 @@ from jobs.errors import RunFolderError
 from jobs.store import Run
 from tests.ui.conftest import make_run
 from ui import runs
-from ui.structure import watch
+from ui.run_view import watch
+from ui.structure.watch import result_rows
 
 OUTSIDE = [
     "..",
@@ -36,7 +37,7 @@ def test_finished_run_has_its_figures_and_files(finished: Run, tmp_path: Path) -
     assert view.state == "succeeded" and not view.active and view.name == "beam"
     assert [d.name for d in view.downloads] == ["part.stl", "part.glb", "report.html", "progress.csv", "job.yaml"]
     assert view.downloads[0].size == (finished.artifacts / "part.stl").stat().st_size
-    rows = {name: (value, difference) for name, value, difference in watch.result_rows(view)}
+    rows = {name: (value, difference) for name, value, difference in result_rows(view)}
     assert rows["Compliance, optimiser's claim"] == ("133.3", "")
     assert rows["Compliance, re-analysis"][1].startswith("+2.0")
     assert rows["Mass [kg]"][0] == "0.271"
@@ -55,7 +56,7 @@ def test_notes_of_the_run_are_told(finished: Run, tmp_path: Path) -> None:
 
 def test_part_has_units_where_a_preset_has_none(tmp_path: Path) -> None:
     make_run(tmp_path, "p-1", preset=None, body={"file": "part.step"})
-    names = [name for name, _, _ in watch.result_rows(runs.view(tmp_path, "p-1"))]
+    names = [name for name, _, _ in result_rows(runs.view(tmp_path, "p-1"))]
     assert names[0] == "Compliance, optimiser's claim [N mm]"
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Field = NDArray[np.float64]
 Where = Callable[[Field], NDArray[np.bool_]]
+NEAR = 1e-6  # mm
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,12 @@ class Domain:
             order=order,
             seconds=seconds,
         )
+
+
+def within(box: tuple[tuple[float, float], tuple[float, float]]) -> Where:
+    """The place between two corners, its border included."""
+    low, high = np.array(box[0]) - NEAR, np.array(box[1]) + NEAR
+    return lambda points: ((points >= low) & (points <= high)).all(1)
 
 
 def _found(where: Where, nodes: Field, name: str) -> NDArray[np.bool_]:

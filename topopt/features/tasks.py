@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from topopt.cad.outline import PlanarLoad, PlanarSupport
 from topopt.cad.region import Region
 from topopt.cad.wires import polygon, rectangle
-from topopt.features.domain import Domain, Where
+from topopt.features.domain import Domain, within
 from topopt.features.errors import FeatureError
 from topopt.features.layout import squares
 from topopt.features.mesh import Mesh
@@ -27,7 +27,6 @@ Box = tuple[tuple[float, float], tuple[float, float]]
 
 MESHES = Path(__file__).parents[2] / "assets" / "features"
 STRIP = 1.5  # thickness of a kept strip, in element sizes
-NEAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class Task:
 
     def domain(self, anchors: tuple[tuple[float, float], ...] = ()) -> Domain:
         """Face, supports, load and strip. anchors: of the load, for the mesh of a finished outline."""
-        supports = tuple(PlanarSupport(_within(box), components) for box, components in self.held)
-        load = PlanarLoad(_within(self.loaded), self.load, anchors)
+        supports = tuple(PlanarSupport(within(box), components) for box, components in self.held)
+        load = PlanarLoad(within(self.loaded), self.load, anchors)
         keep = () if self.strip is None else (rectangle(*self.strip),)
         return Domain(self.region, supports, ((load,),), keep=keep)
 
@@ -76,7 +75,7 @@ class Task:
 
     def anchors(self, mesh: Mesh) -> tuple[tuple[float, float], ...]:
         """Places of the loaded nodes of a mesh."""
-        return tuple(map(tuple, mesh.nodes[_within(self.loaded)(mesh.nodes)].tolist()))
+        return tuple(map(tuple, mesh.nodes[within(self.loaded)(mesh.nodes)].tolist()))
 
 
 def problem(number: int, grid: tuple[int, int] | None = None) -> FeatureProblem:
@@ -89,11 +88,6 @@ def problem(number: int, grid: tuple[int, int] | None = None) -> FeatureProblem:
     domain, mesh = one.domain(), one.mesh()
     plate = domain.plate(mesh)
     return domain.problem(plate, one.goal, squares(plate, *(grid or one.grid)), one.name)
-
-
-def _within(box: Box) -> Where:
-    low, high = np.array(box[0]) - NEAR, np.array(box[1]) + NEAR
-    return lambda points: ((points >= low) & (points <= high)).all(1)
 
 
 BOTH = (True, True)

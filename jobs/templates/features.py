@@ -1,0 +1,210 @@
+"""The job kind `features`: a planar domain in; outlines of lines, arcs and ellipses, as CAD and judged, out."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.errors import JobError
+from jobs.features_spec import DomainSpec, FeaturesJob
+from jobs.observer import Observer
+from jobs.store import Run, readable_errors
+from topopt.cad.region import Region
+from topopt.cad.svg import svg_text
+from topopt.cad.whole import write_whole
+from topopt.errors import OutlineError
+from topopt.features import FeatureDesign, Settings, State, layout, tasks
+from topopt.features.domain import Domain, within
+from topopt.features.errors import FeatureError
+from topopt.features.finish import Result
+from topopt.features.plate import TrianglePlate
+
+if TYPE_CHECKING:
+    from topopt.cad.drawing import Annotation
+    from topopt.cad.outline import OutlineAnalysis
+    from topopt.features.backend import Backend
+
+GRID = (5, 3)
+FINISHED = "part"
+
+
+@dataclass
+class FeaturesRun:
+    """One run of the job; `setup` fills the rest in."""
+
+    job: FeaturesJob
+    run: Run
+    observer: Observer
+
+    def setup(self) -> State:
+        """Read, mesh and lay out the first features; -> the first state."""
+        job = self.job
+        self.observer.phase("pose", f"task {job.task}" if job.task else "reading the domain")
+        self.domain, self.plate, goal, grid = self._posed()
+        bars = job.feature == "bar"
+        lay = layout.crossed_bars if bars else layout.squares
+        problem = self.domain.problem(self.plate, job.volume or goal, lay(self.plate, *grid), job.name, solid=bars)
+        if job.thickness_range is not None:
+            problem = replace(problem, thickness=job.thickness_range)
+        settings = Settings(iterations=job.iterations, tool=job.min_radius, bridge=job.bridge)
+        self.design = FeatureDesign(problem, settings, self._backend())
+        return self.design.start()
+
+    def load(self, path: Path) -> State:
+        """A checkpoint of this problem.
+
+        Raises:
+            JobError: it belongs to another one.
+        """
+        state = State.load(path)
+        if state.x.shape != self.design.start().x.shape:
+            raise JobError(f"{path.name} belongs to another layout; was config.yaml changed?")
+        return state
+
+    def step(self, state: State) -> tuple[State, dict[str, Any]]:
+        state, info = self.design.step(state)
+        return state, {**vars(info), "iteration": state.iteration}
+
+    def describe(self, row: dict[str, Any]) -> str:
+        return (
+            f"c {row['compliance']:.6g}  volume {row['volume']:.4f} of {row['target']:.4f}"
+            f"  sharpness {row['sharpness']:.2f}  grey {row['grey']:.3f}"
+        )
+
+    def preview(self, state: State, path: Path) -> None:
+        """The domain and the features so far, as a picture of the page."""
+        x = state.x if self.job.thickness_range is None else state.x[:-1]
+        drawn = [self.domain.region]
+        for shape in self.design.backend.shapes(x):
+            try:
+                drawn.append(Region(shape.wires()))
+            except OutlineError:  # on its way from one form to another; it becomes valid in time
+                continue
+        look = self.run.folder / "looks" / "outlines.svg"
+        with readable_errors(self.run.folder):
+            look.parent.mkdir(exist_ok=True)
+            write_whole(look, svg_text(drawn, self._annotation(), name=self.job.name).encode())
+
+    def finish(self, state: State) -> dict[str, Any]:
+        """Exact shapes, files, and the outline meshed to fit and solved again."""
+        self.observer.phase("solve", "making every feature valid, and meeting the volume")
+        result = self.design.finish(state)
+        self.observer.phase("export", "cutting the outline exactly; STEP, DXF, SVG")
+        artifacts = self._write(result)
+        self.observer.phase("reanalysis", "solving again on a mesh of the outline")
+        outline = self.domain.reanalysed(result, self.plate.h)
+        return self._summary(result, outline, artifacts)
+
+    # -- posing -------------------------------------------------------------------------------------------------------
+
+    def _posed(self) -> tuple[Domain, TrianglePlate, float, tuple[int, int]]:
+        job = self.job
+        if job.task is not None:
+            task = tasks.task(job.task)
+            mesh = task.mesh()
+            domain = replace(task.domain(task.anchors(mesh)), thickness=1.0)
+            return domain, domain.plate(mesh), task.goal, job.grid or task.grid
+        assert job.domain and job.volume
+        domain = self._own_domain(job.domain)
+        mesh = domain.mesh(job.domain.h)
+        return domain, domain.plate(mesh), job.volume, job.grid or GRID
+
+    def _own_domain(self, spec: DomainSpec) -> Domain:
+        from topopt.cad.outline import PlanarLoad, PlanarSupport
+        from topopt.cad.wires import polygon, rectangle
+
+        if not spec.supports or not any(spec.loads):
+            raise JobError("domain: nothing holds the plate, or nothing pulls on it; add supports and loads")
+        region = Region(polygon(spec.outline)) if spec.outline else _region_of(spec.file)
+        held = {"all": (True, True), "x": (True, False), "y": (False, True)}
+        supports = tuple(PlanarSupport(within(s.box), held[s.fix]) for s in spec.supports)
+        cases = tuple(
+            tuple(PlanarLoad(within(l.box), l.force, _ends(l.box)) for l in case) for case in spec.loads if case
+        )
+        keep = tuple(rectangle(*box) for box in spec.keep)
+        return Domain(region, supports, cases, keep=keep, E=spec.E, nu=spec.nu, plane=spec.plane)
+
+    def _backend(self) -> "Backend | None":
+        if self.job.backend == "analytic":
+            return None
+        from topopt.features.neural.backend import Neural
+
+        return Neural()
+
+    # -- what leaves --------------------------------------------------------------------------------------------------
+
+    def _annotation(self) -> "Annotation":
+        from topopt.cad.drawing import Annotation
+
+        nodes, all_loads = self.plate.mesh.nodes, [load for case in self.domain.cases for load in case]
+        places = [tuple(nodes[load.where(nodes)].mean(0).tolist()) for load in all_loads]
+        return Annotation((), tuple((place, load.force) for place, load in zip(places, all_loads, strict=True)))
+
+    def _write(self, result: Result) -> list[str]:
+        from topopt.cad.planar_export import export_design
+
+        design = replace_name(self.domain.design(result), FINISHED)
+        if result.thickness is None:
+            design = design.model_copy(update={"thickness": self.job.thickness})
+        with readable_errors(self.run.folder):
+            files = export_design(design, self.run.artifacts, annotation=self._annotation())
+        look = self.run.folder / "looks" / "outlines.svg"
+        if "svg" in files.paths:
+            write_whole(look, files.paths["svg"].read_bytes())
+        return [f"artifacts/{path.name}" for path in sorted(files.paths.values())]
+
+    def _summary(self, result: Result, outline: "OutlineAnalysis", artifacts: list[str]) -> dict[str, Any]:
+        notes = [f"feature {k}: {why}" for k, reasons in result.invalid.items() for why in reasons]
+        if not outline.sound:
+            notes.append(f"{outline.pieces} pieces, {outline.attached} of {outline.anchors} loaded points attached")
+        task = tasks.task(self.job.task) if self.job.task else None
+        return {
+            "job": self.job.kind(),
+            "name": self.job.name,
+            "task": self.job.task,
+            "backend": self.job.backend,
+            "feature": self.job.feature,
+            "features": len(result.shapes),
+            "iterations": result.iterations,
+            "goal": result.problem.goal,
+            "volume": result.thresholded_volume,
+            "smooth": result.smooth,
+            "compliance": result.thresholded,
+            "outline_compliance": outline.compliance,
+            "outline_volume": outline.volume_fraction,
+            "difference": outline.compliance / result.thresholded - 1,
+            "published": task.published if task else None,
+            "thickness": self.job.thickness if result.thickness is None else result.thickness,
+            "sound": outline.sound,
+            "artifacts": artifacts,
+            "notes": notes,
+        }
+
+
+def replace_name(design: Any, name: str) -> Any:
+    """The same planar design under the name that its files will have."""
+    return design.model_copy(update={"name": name})
+
+
+def _ends(box: Any) -> tuple[tuple[float, float], ...]:
+    """Points that the mesh must have: the ends of a loaded stretch, where the box is flat."""
+    (x0, y0), (x1, y1) = box
+    return ((x0, y0), (x1, y1)) if x0 == x1 or y0 == y1 else ()
+
+
+def _region_of(file: Path | None) -> Region:
+    """The face in a drawing or the largest plane face of a body.
+
+    Raises:
+        FeatureError: the file is neither.
+    """
+    assert file is not None
+    if file.suffix.lower() == ".dxf":
+        from topopt.cad.dxf_read import read_dxf
+
+        return read_dxf(file)[0]
+    if file.suffix.lower() in (".step", ".stp"):
+        from topopt.cad.brep import planar_faces
+        from topopt.cad.read import read_body
+
+        return planar_faces(read_body(file, None).solid)[0].region
+    raise FeatureError(f"{file.name} is no plane outline: give a DXF drawing or a STEP body")
