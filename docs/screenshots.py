@@ -1,9 +1,10 @@
-"""The pictures of the pages in docs/images: before, during and after a run, and a barycenter.
+"""The pictures of the pages in docs/images: before, during and after a run, a barycenter, a plate with voids, a PDE.
 
-    python docs/screenshots.py [--only structure | barycenter]
+    python docs/screenshots.py [--only structure | barycenter | features | pde]
 
 Starts the page on a free port with an empty folder of runs, states the sample bracket, and lets the real worker run;
-then the barycenter of four samples. Needs Chromium and playwright, and some minutes.
+then the barycenter of four samples, a plate whose voids are features, and a problem of PDE-constrained optimisation.
+Needs Chromium and playwright, and some minutes.
 """
 
 import argparse
@@ -28,7 +29,7 @@ WIDTH, HEIGHT = 1440, 900
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voxels", default="60000", help="inside the bracket")
-    parser.add_argument("--only", choices=("structure", "barycenter"), help="one of the pages; default, both")
+    parser.add_argument("--only", choices=PAGES, help="one of the pages; default, all")
     parser.add_argument("--out", type=Path, default=HERE / "images")
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -43,15 +44,16 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.set_default_timeout(120_000)
-            if options.only != "barycenter":
+            if options.only in (None, "structure"):
                 page.goto(address)
                 _before(page, options.voxels, options.out / "page-before.png")
                 _during(page, options.out / "page-during.png")
                 _after(page, options.out / "page-after.png")
-            if options.only != "structure":
-                page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-                page.goto(f"{address}/barycenter")
-                _barycenter(page, options.out / "page-barycenter.png")
+            for name, take in FURTHER.items():
+                if options.only in (None, name):
+                    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+                    page.goto(f"{address}/{name}")
+                    take(page, options.out / f"page-{name}.png")
             browser.close()
     return 0
 
@@ -97,6 +99,32 @@ def _barycenter(page: Any, picture: Path) -> None:
     page.locator("#run").click()
     page.wait_for_selector("#results", timeout=600_000)
     _after(page, picture)
+
+
+def _features(page: Any, picture: Path) -> None:
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("My plate", exact=True).check()
+    page.wait_for_selector(".checks .good:has-text('Held at')")
+    page.get_by_label("Element size [mm]").fill("2")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".checks .good:has-text('of 2.00 mm')")
+    page.locator("#run").click()
+    page.wait_for_selector("#results", timeout=1_800_000)
+    _after(page, picture)
+
+
+def _pde(page: Any, picture: Path) -> None:
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("B5b ·").check()
+    page.wait_for_selector(".checks .good:has-text('double_pipe')")
+    page.locator("#run").click()
+    page.wait_for_selector(".badge")
+    page.wait_for_selector("#results", timeout=1_800_000)
+    _after(page, picture)
+
+
+FURTHER = {"barycenter": _barycenter, "features": _features, "pde": _pde}
+PAGES = ("structure", *FURTHER)
 
 
 def _settle(page: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands import batch, features, pde
+from jobs.commands import batch, features, operator, pde
 from jobs.commands.ending import Overrides, end, watch
 from jobs.commands.schema import schema
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(batch.app, name="jobs")
 app.add_typer(features.app, name="features")
+app.add_typer(operator.app, name="operator")
 app.add_typer(pde.app, name="pde")
 app.command()(schema)
 

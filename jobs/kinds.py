@@ -72,6 +72,13 @@ KINDS = {
         working="searching for the optimum",
         ready="the optimum is ready",
     ),
+    "hybrid": Kind(
+        spec="jobs.hybrid_spec:HybridJob",
+        template="jobs.templates.hybrid:HybridRun",
+        printed="jobs.screen:print_hybrid",
+        working="solving where it matters",
+        ready="the best solved design is ready",
+    ),
     "probe": Kind(
         spec="jobs.batch.probe:ProbeJob",
         template="jobs.batch.probe:Probe",

@@ -16,6 +16,7 @@ from jobs.spec import Job, load_job
 from jobs.stop import StopRequest
 from jobs.store import Run, readable_errors
 from jobs.templates import State, Template
+from operators.errors import OperatorError, TrainingError
 from optim.errors import OptimError
 from pde.fem.errors import FemError, FemSolverError, FemUnavailable
 from pde.grid.errors import GridError, SolverError
@@ -23,7 +24,7 @@ from topopt.errors import DesignError, ExportError, ReanalysisError
 from transport.errors import AscentError, TransportError
 
 ABOUT_STRUCTURES = (DesignError, ExportError, ReanalysisError, GridError, SolverError)
-ABOUT_EQUATIONS = (OptimError, FemError, FemSolverError, FemUnavailable)
+ABOUT_EQUATIONS = (OptimError, FemError, FemSolverError, FemUnavailable, OperatorError, TrainingError)
 USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, *ABOUT_EQUATIONS, TransportError, AscentError)
 PREVIEW_EVERY = 2  # seconds
 

@@ -101,6 +101,14 @@ def print_features(result: dict[str, Any], run: Run) -> None:
         console.print(str(run.folder / name))
 
 
+def print_hybrid(result: dict[str, Any], run: Run) -> None:
+    where = f"{result['problem']}, member {result['member']}, {result['method']}"
+    console.print(f"{where}: J {result['start']:.6g} -> {result['objective']:.6g} (solved), {result['message']}")
+    console.print(", ".join(f"{count} {name}" for name, count in result["counts"].items()), style="dim")
+    for name in result["artifacts"]:
+        console.print(str(run.folder / name))
+
+
 def print_pde(result: dict[str, Any], run: Run) -> None:
     table = Table("", "found", "known")
     table.title = f"{result['problem']}: {result['iterations']} iterations of {result['method']}, {result['status']}"
@@ -147,6 +155,8 @@ def print_structure(result: dict[str, Any], run: Run) -> None:
         closed = {True: "watertight", False: "OPEN", None: "fields"}[row["watertight"]]
         pieces = f", {row['components']} component{'s' if row['components'] != 1 else ''}" if row["components"] else ""
         console.print(f"{run.folder / row['path']}: {closed}{pieces}, {row['volume_mm3']:.1f} mm3")
+    for path in result.get("artifacts", []):
+        console.print(str(run.folder / path))
     console.print(f"{run.folder / result['report']}")
 
 

@@ -131,6 +131,11 @@ def _shown(value: Any, panel: Panel) -> Any:
     return 10**value if panel.power and _finite(value) else value
 
 
+def exponent(value: Any) -> float | None:
+    """Of ten, for a logarithmic axis; None where there is none."""
+    return math.log10(value) if isinstance(value, int | float) and 0 < value < math.inf else None
+
+
 def _summary(rows: Sequence[dict[str, Any]], unit: str, panels: Sequence[Panel]) -> str:
     first, last = rows[0], rows[-1]
     if panels is not PANELS:

@@ -9,7 +9,8 @@ from fastapi.responses import FileResponse
 from jobs.errors import RunFolderError
 from jobs.store import Run
 from ui.bodies import BODY_FILES, find_body
-from ui.runs import artifact, find_run, look_file, progress_csv
+from ui.downloads import artifact, progress_csv
+from ui.runs import find_run, look_file
 
 ASSETS = Path(__file__).with_name("assets")
 HEADERS = {
@@ -25,6 +26,10 @@ HEADERS = {
     "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
     "form-action 'self'; frame-ancestors 'self'",
 }
+
+
+# A drawing may style itself and nothing else, even where somebody opens it as a page.
+DRAWING = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 
 
 def add_routes(app: FastAPI, root: Path) -> None:
@@ -80,6 +85,5 @@ def _run(root: Path, run_id: str) -> Run:
 def _file(path: Path | None, name: str) -> Response:
     if path is None or not path.is_file():
         raise HTTPException(404)
-    return FileResponse(
-        path, filename=name, content_disposition_type="attachment", headers={"Cache-Control": "no-store"}
-    )
+    about = {"Cache-Control": "no-store", **(DRAWING if path.suffix == ".svg" else {})}
+    return FileResponse(path, filename=name, content_disposition_type="attachment", headers=about)

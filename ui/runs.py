@@ -7,32 +7,12 @@ from typing import Any
 
 from jobs.errors import RunFolderError
 from jobs.store import Run
+from ui.downloads import FILE_NAME, Download, artifact, downloads, listed
 
-RUN_ID = re.compile(r"[\w+-][\w.+-]{0,199}", re.ASCII)
-LOOK = re.compile(r"(preview|input-[1-8])\.png")
+RUN_ID = FILE_NAME
+LOOK = re.compile(r"(preview|input-[1-8]|fields)\.png|outlines\.svg")
+JOB_LINE = re.compile(r"job: ([a-z]\w{0,40})")
 ACTIVE = ("queued", "running")
-# What a download is for, in the order in which the buttons stand.
-KINDS = {
-    "stl": "mesh for printing",
-    "3mf": "mesh with units",
-    "glb": "for viewers",
-    "step": "for CAD",
-    "vtu": "density field, ParaView",
-    "png": "picture, 16 bit grey",
-    "npy": "density field, NumPy",
-    "vti": "density field, ParaView",
-}
-
-
-@dataclass(frozen=True)
-class Download:
-    """One file that is handed over. label: of the button; about: what it is; url: on this server."""
-
-    name: str
-    label: str
-    about: str
-    url: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -52,7 +32,8 @@ class RunView:
 
     Attributes:
         job: config.yaml as plain data, {} while it is not there.
-        looks: small pictures that the page left in the folder of a barycenter: what was put in, a preview.
+        looks: small pictures in the folder while it runs, by name: fields, outlines; of a barycenter, what was put in
+            and a preview. Their addresses change with them.
         stopping: a stop was asked for, and the step under way is still being finished.
         stamp: changes whenever something of the run has changed that the page shows.
     """
@@ -76,7 +57,7 @@ class RunView:
 
     @property
     def kind(self) -> str:
-        """Of the job: structure or barycenter."""
+        """Of the job, a name of `jobs.kinds.KINDS`."""
         return str(self.job.get("job") or "structure")
 
     @property
@@ -133,9 +114,10 @@ def view(root: Path, run_id: str) -> RunView:
     """
     run = find_run(root, run_id)
     status, rows, result = run.status(), run.progress(), run.result()
-    preview = _modified(run.preview)
+    preview, looks = _modified(run.preview), {path: _modified(path) for path in _looks(run)}
     stopping = status.get("state") in ACTIVE and (run.folder / "stop").exists()
-    stamp = f"{stopping} {status.get('state')} {status.get('updated')} {len(rows)} {preview} {result is not None}"
+    seen = f"{len(rows)} {preview} {max(looks.values(), default=0.0)} {result is not None}"
+    stamp = f"{stopping} {status.get('state')} {status.get('updated')} {seen}"
     return RunView(
         id=run_id,
         status=status,
@@ -143,80 +125,24 @@ def view(root: Path, run_id: str) -> RunView:
         rows=rows,
         result=result,
         preview=f"/runs/{run_id}/preview.glb?at={preview:.3f}" if preview else None,
-        downloads=_downloads(run, run_id, result) if result else [],
-        pictures=[f"/runs/{run_id}/files/{name}" for name in _listed(result, "pictures") if artifact(run, name)],
-        looks={path.stem: f"/runs/{run_id}/looks/{path.name}" for path in _looks(run)},
+        downloads=downloads(run, run_id, result) if result else [],
+        pictures=[f"/runs/{run_id}/files/{name}" for name in listed(result, "pictures") if artifact(run, name)],
+        looks={path.stem: f"/runs/{run_id}/looks/{path.name}?at={time:.3f}" for path, time in looks.items()},
         log=_tail(run.log),
         stopping=stopping,
         stamp=stamp,
     )
 
 
-def artifact(run: Run, name: str) -> Path | None:
-    """A file of the run that may be handed over: listed in its result, a plain file, inside its artifacts."""
-    result = run.result()
-    if result is None or name not in _offered(result):
-        return None
-    path = run.artifacts / name
-    inside = path.resolve().parent == run.artifacts.resolve()
-    return path if inside and path.is_file() and not path.is_symlink() else None
-
-
 def look_file(run: Run, name: str) -> Path | None:
-    """A small picture that the page left in the folder of a run, see `ui.barycenter.looks`."""
+    """A small picture in the folder of a run, left by its worker or by the page."""
     path = run.folder / "looks" / name
     return path if LOOK.fullmatch(name) and path.is_file() and not path.is_symlink() else None
 
 
 def _looks(run: Run) -> list[Path]:
-    names = sorted(path.name for path in (run.folder / "looks").glob("*.png"))
+    names = sorted(path.name for path in (run.folder / "looks").glob("*.*"))
     return [path for name in names if (path := look_file(run, name))]
-
-
-def _offered(result: dict[str, Any]) -> list[str]:
-    exports = [_base(row.get("path")) for row in result.get("exports") or [] if isinstance(row, dict)]
-    listed = (*_listed(result, "artifacts"), *_listed(result, "pictures"))
-    return [name for name in (*exports, *listed, _base(result.get("report"))) if name]
-
-
-def _listed(result: dict[str, Any] | None, key: str) -> list[str]:
-    return [name for name in map(_base, (result or {}).get(key) or []) if name]
-
-
-def _base(path: Any) -> str:
-    """`artifacts/part.stl` -> `part.stl`; anything else that is not one plain name -> ''."""
-    if not isinstance(path, str):
-        return ""
-    name = path.removeprefix("artifacts/")
-    return name if RUN_ID.fullmatch(name) else ""
-
-
-def _downloads(run: Run, run_id: str, result: dict[str, Any]) -> list[Download]:
-    found = []
-    order = list(KINDS)
-    for name in sorted(_offered(result), key=lambda n: order.index(_kind(n)) if _kind(n) in order else len(order)):
-        path = artifact(run, name)
-        if path is None or name in _listed(result, "pictures"):
-            continue
-        label, about = _kind(name).upper(), KINDS.get(_kind(name), "")
-        if name == "reanalysis.vtu":
-            about = "stress on tetrahedra, ParaView"
-        if name.startswith("design."):
-            label, about = f"{label}, b/w", "black and white, of the volume asked for"
-        if name.endswith(".html"):
-            label, about = "Report", "what was asked, found and checked"
-        found.append(Download(name, label, about, f"/runs/{run_id}/files/{name}", path.stat().st_size))
-    if (size := _size(run.folder / "progress.jsonl")) > 0:
-        about = "every iteration, as a table"
-        found.append(Download("progress.csv", "CSV", about, f"/runs/{run_id}/progress.csv", size))
-    if run.config.is_file():
-        about = "repeat it on the command line"
-        found.append(Download("job.yaml", "Job file", about, f"/runs/{run_id}/job.yaml", run.config.stat().st_size))
-    return found
-
-
-def _kind(name: str) -> str:
-    return name.rpartition(".")[2].lower()
 
 
 def _job(config: Path) -> dict[str, Any]:
@@ -231,13 +157,13 @@ def _job(config: Path) -> dict[str, Any]:
 
 
 def _kind_of(config: Path) -> str:
-    """The kind of a job by the first line of its file, which is enough for a list of many runs."""
+    """The kind of a job by the first lines of its file, which is enough for a list of many runs."""
     try:
         with config.open(encoding="utf-8") as file:
-            first = file.readline(200)
+            lines = [file.readline(200).strip() for _ in range(3)]
     except (OSError, UnicodeDecodeError):
         return "structure"
-    return "barycenter" if first.strip() == "job: barycenter" else "structure"
+    return next((found[1] for line in lines if (found := JOB_LINE.fullmatch(line))), "structure")
 
 
 def _tail(log: Path, lines: int = 60, most: int = 20_000) -> str:
@@ -249,21 +175,6 @@ def _tail(log: Path, lines: int = 60, most: int = 20_000) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
-
-
-def progress_csv(run: Run) -> str:
-    """The iterations as comma-separated values, one line each."""
-    rows = run.progress()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [",".join(str(row.get(name, "")) for name in names) for row in rows]
-    return "\n".join([",".join(names), *lines]) + "\n"
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _modified(path: Path) -> float:

@@ -63,7 +63,12 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
     from ui import bodies, images, routes, theme
     from ui.barycenter import page as barycenter
     from ui.barycenter.setup import sample_css
-    from ui.structure import page, presets
+    from ui.features import page as features
+    from ui.features.sketches import task_css
+    from ui.pde import page as pde
+    from ui.structure import page as structure
+    from ui.structure import presets
+    from ui.top import pages as known
 
     root = root.resolve()
     root.mkdir(parents=True, exist_ok=True)
@@ -74,8 +79,11 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
         # A page elsewhere could name this machine by a DNS entry of its own; it is not answered.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"])
     routes.add_routes(app, root)
-    pages = page.build(root)
-    barycenter.add(pages, root)
+    pages = structure.build(root)
+    further = {"Barycenter": barycenter.add, "PDE": pde.add, "Features": features.add}
+    for name, add in further.items():
+        if name in known():
+            add(pages, root)
     # Gradio says so whenever there are several pages, even if nobody asked for rendering on the server.
     warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
     return gr.mount_gradio_app(
@@ -95,7 +103,7 @@ def application(root: Path, *, open_to_others: bool = False, port: int = 7860, h
         pwa=False,
         mcp_server=False,
         theme=theme.theme(),
-        css=theme.css() + presets.card_css() + sample_css(),
+        css=theme.css() + presets.card_css() + task_css() + sample_css(),
         head=theme.HEAD,
     )
 

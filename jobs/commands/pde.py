@@ -47,7 +47,8 @@ def run_problem(
     out: Annotated[Path | None, typer.Option(help="Run folder. Default: runs/NAME-DATE.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
-    """Solve a problem: formgrad pde run poisson_control n=64 alpha=1e-4 method=newton_cg."""
+    """Solve a problem: formgrad pde run poisson_control n=64 alpha=1e-4 method=newton_cg, or one of a family with a
+    trained operator: formgrad pde run inversion member=120 method=hybrid_corrected."""
 
     def work() -> int:
         from jobs.launch import new_folder, prepare
@@ -56,8 +57,17 @@ def run_problem(
         given: dict[str, object] = {}
         for text in settings or []:
             override(given, text)
+        if _is_family(problem):
+            job = parse_job({"job": "hybrid", "name": problem, "problem": problem, **given})
+            return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
         own = {key: given.pop(key) for key in ("method", "name", "max_iterations", "checkpoint_every") if key in given}
         job = parse_job({"job": "pde", "name": problem, "problem": problem, **own, "parameters": given})
         return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
     end(work)
+
+
+def _is_family(problem: str) -> bool:
+    from jobs.hybrid_spec import FAMILIES
+
+    return problem in FAMILIES

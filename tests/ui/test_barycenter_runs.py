@@ -20,6 +20,7 @@ from ui.barycenter.checks import checked_job
 from ui.barycenter.looks import leave_looks
 from ui.barycenter.preview import previewed
 from ui.barycenter.watch import result_rows
+from ui.downloads import artifact
 from ui.images import ImageCard, image_card
 from ui.run_view import watch
 from ui.serve import application
@@ -69,8 +70,8 @@ def test_files_of_the_result_are_offered_and_no_others(root: Path) -> None:
     names = ["barycenter.png", "design.png", "barycenter.npy", "design.npy", "progress.csv", "job.yaml"]
     assert sorted(d.name for d in view.downloads) == sorted(names)
     (run.artifacts / "unlisted.npy").write_bytes(b"")
-    assert runs.artifact(run, "unlisted.npy") is None
-    density = np.load(str(runs.artifact(run, "barycenter.npy")))
+    assert artifact(run, "unlisted.npy") is None
+    density = np.load(str(artifact(run, "barycenter.npy")))
     assert density.shape == (64, 64) and density.mean() == pytest.approx(1)
     labels = {d.name: (d.label, d.about) for d in view.downloads}
     assert labels["design.png"] == ("PNG, b/w", "black and white, of the volume asked for")

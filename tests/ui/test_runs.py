@@ -11,6 +11,7 @@ from jobs.errors import RunFolderError
 from jobs.store import Run
 from tests.ui.conftest import make_run
 from ui import runs
+from ui.downloads import artifact, progress_csv
 from ui.run_view import watch
 from ui.structure.watch import result_rows
 
@@ -128,9 +129,9 @@ def test_link_out_of_the_root_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_listed_artifacts_are_handed_over(finished: Run) -> None:
-    assert runs.artifact(finished, "part.stl") == finished.artifacts / "part.stl"
+    assert artifact(finished, "part.stl") == finished.artifacts / "part.stl"
     for name in ("unlisted.txt", "../config.yaml", "..", "/etc/passwd", "PART.STL", "part.stl/", ""):
-        assert runs.artifact(finished, name) is None
+        assert artifact(finished, name) is None
 
 
 def test_listed_name_that_leads_outside_is_refused(finished: Run, tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_listed_name_that_leads_outside_is_refused(finished: Run, tmp_path: Path
     result["exports"] = [{"path": p} for p in ("artifacts/link.txt", "../status.json", "/etc/hostname", 7, None)]
     finished.write_json("result.json", result)
     assert [d.name for d in runs.view(tmp_path, finished.folder.name).downloads][:1] == ["report.html"]
-    assert runs.artifact(finished, "link.txt") is None and runs.artifact(finished, "hostname") is None
+    assert artifact(finished, "link.txt") is None and artifact(finished, "hostname") is None
 
 
 def test_history_is_newest_first(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_names_and_messages_are_escaped(tmp_path: Path) -> None:
 
 
 def test_csv_has_a_line_per_iteration(finished: Run) -> None:
-    lines = runs.progress_csv(finished).splitlines()
+    lines = progress_csv(finished).splitlines()
     assert lines[0].startswith("iteration,compliance,volume") and lines[3].startswith("3,3.33")
     assert len(lines) == 4
 
@@ -178,6 +179,7 @@ def test_uploads_are_forgotten_after_a_week(tmp_path):
     for folder in (old, new):
         folder.mkdir(parents=True)
         (folder / "about.json").write_text("{}")
-    os.utime(old, (time.time() - 8 * 86400,) * 2)
+    week_ago = time.time() - 8 * 86400
+    os.utime(old, (week_ago, week_ago))
     forget_old(tmp_path)
     assert not old.exists() and new.exists()

@@ -68,6 +68,19 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Every radio button of Gradio has a name of its own, so that the browser sees no groups: arrow keys are ours.
+// Not in the list of runs, where choosing opens.
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+  if (!step || event.target.type !== "radio" || event.target.closest(".run-list")) return;
+  const group = [...(event.target.closest(".wrap")?.querySelectorAll("input[type=radio]:enabled") ?? [])];
+  if (group.length < 2) return;
+  const next = group[(group.indexOf(event.target) + step + group.length) % group.length];
+  event.preventDefault();
+  next.focus();
+  next.click();
+});
+
 // A face in the list and the same face in the picture light up together.
 const over = (face) => document.querySelectorAll("[data-face]").forEach((row) => row.classList.toggle("hot", row.dataset.face === String(face)));
 document.addEventListener("hover", (event) => over(event.detail));

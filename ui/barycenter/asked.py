@@ -12,9 +12,9 @@ from ui.barycenter.checks import findings
 from ui.barycenter.form import job_text, shares
 from ui.barycenter.inputs import inputs_list
 from ui.barycenter.preview import Preview, bright, picture_source, previewed, thumbnail
+from ui.findings import check_list
 from ui.images import ImageCard, image_card
-from ui.structure.plain import html, update
-from ui.structure.problem import check_list
+from ui.plain import html, update
 from ui.words import escape, percent
 
 EMPTY = "The preview appears here with the second image."

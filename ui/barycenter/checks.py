@@ -5,9 +5,11 @@ from typing import Any
 
 from jobs.errors import JobError
 from jobs.spec import Job, parse_job
+from transport.densities import bytes_per_cell
+from transport.errors import TransportError
 from ui.barycenter.form import LEAST, METHODS, job_data, share_text, shares
+from ui.findings import Finding, first_missing, sentence
 from ui.images import ImageCard
-from ui.structure.checks import Finding
 from ui.words import bytes_text, figure
 
 
@@ -17,8 +19,7 @@ def checked_job(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> Job:
     Raises:
         JobError: the first thing that is wrong, in one sentence.
     """
-    wrong = next((finding for finding in findings(form, cards) if finding.kind == "missing"), None)
-    if wrong:
+    if wrong := first_missing(findings(form, cards)):
         raise JobError(wrong.text)
     return parse_job(job_data(form, cards))
 
@@ -60,24 +61,29 @@ def _weights(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> list[Findin
 
 def _solve(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> list[Finding]:
     size, finest = int(form["size"]), max(max(card.shape) for card in cards)
-    # Seven double-precision arrays per image and three more, see `transport.densities.require_memory`.
-    memory = 8 * (7 * len(cards) + 3) * size**2
+    memory = bytes_per_cell(len(cards)) * size**2
     text = f"Full solve with {figure(size, 9)} cells along the longest side, up to {bytes_text(memory)} of memory."
     lines = [Finding("good", text, "picture")]
     if size > 2 * finest:
         text = f"The finest image has {finest} pixels along a side: {size} cells show no more than {finest} do."
         lines.append(Finding("note", text, "picture"))
     if form["method"] != "accelerated":
-        text = f"{METHODS[form['method']]}: 300 iterations on the full grid, for comparison; resumed, it begins anew."
-        lines.append(Finding("note", text, "advanced"))
+        lines.append(Finding("note", f"{METHODS[form['method']]}: {_about(form['method'])}.", "advanced"))
     return lines
+
+
+def _about(method: str) -> str:
+    if method == "debiased":
+        return "rounds corners; it is not the exact barycenter, and it is labelled so"
+    return "300 iterations on the full grid, for comparison"
 
 
 def _other(form: Mapping[str, Any], trouble: str) -> list[Finding]:
     try:
         _readable(form)
-    except JobError as error:
-        return [Finding("missing", _sentence(str(error)), "advanced")]
+        _installed(form)
+    except (JobError, TransportError) as error:
+        return [Finding("missing", sentence(str(error)), "advanced")]
     return [Finding("missing", f"{trouble}.", "images")] if trouble else []
 
 
@@ -87,9 +93,15 @@ def _readable(form: Mapping[str, Any]) -> None:
     parse_job(job_data({**form, "weights": [1.0] * LEAST}, stand_in))
 
 
+def _installed(form: Mapping[str, Any]) -> None:
+    """Raises TransportError where the method or the film needs a program that is not here."""
+    from transport.debiased import require_pot
+    from transport.pictures import require_encoder
+
+    if form["method"] == "debiased":
+        require_pot()
+    require_encoder(form.get("film") or "")
+
+
 def _by(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -1,4 +1,4 @@
-"""The form answers: images that come and go, the preview that follows them, and the run that is started."""
+"""The form answers: images that come and go."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,38 +6,17 @@ from typing import Any
 
 import gradio as gr
 
-from jobs.errors import JobError, RunFolderError
-from jobs.launch import start
 from transport.errors import TransportError
 from ui import images
 from ui.barycenter import setup
-from ui.barycenter.asked import Asked, found
-from ui.barycenter.checks import checked_job
 from ui.barycenter.form import MOST
-from ui.barycenter.looks import leave_looks
-from ui.barycenter.preview import previewed
-from ui.structure.plain import update
-from ui.structure.shown import Shown
+from ui.plain import update
+from ui.run_view.shown import QUIET
 from ui.words import escape
 
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
-
-def wire_form(page: gr.Blocks, form: setup.Setup, root: Path, asked: Asked) -> None:
-    """Connect everything that the form does by itself, and the preview that follows from it."""
-    _row_events(form, root)
-    page.load(asked.look, set(form.inputs), asked.outputs, **QUIET)
-    gr.on(
-        [c.change for c in form.inputs],
-        asked.look,
-        set(form.inputs),
-        asked.outputs,
-        trigger_mode="always_last",
-        **QUIET,
-    )
-
-
-def _row_events(form: setup.Setup, root: Path) -> None:
+def wire_form(form: setup.Setup, root: Path) -> None:
+    """Connect everything that the form does by itself."""
     f, blocks = form.fields, form.blocks
     taken = [*form.row_parts, blocks["samples"], blocks["note"]]
 
@@ -94,22 +73,3 @@ def _row_events(form: setup.Setup, root: Path) -> None:
             return rows(values, [read["ids"][k] for k in kept], [read["weights"][k] for k in kept])
 
         button.click(drop, asked, taken, **QUIET)
-
-
-def wire_run(form: setup.Setup, root: Path, button: gr.Button, error: gr.HTML, shown: Shown) -> None:
-    """Run: check the form, start a worker, and show its folder."""
-
-    def run(values: Mapping[Any, Any]) -> list[Any]:
-        read = form.read(values)
-        cards = found(root, read)
-        try:
-            job, preview = checked_job(read, cards), previewed(read, cards)
-            started = start(job, root)
-            leave_looks(started, preview, cards, read["invert"])
-        except (JobError, RunFolderError, TransportError) as trouble:
-            told = f'<p class="run-error" role="alert">{escape(trouble)}</p>'
-            return [update(told), gr.skip(), gr.skip(), *shown.unchanged()]
-        run_id = started.folder.name
-        return [update(""), run_id, gr.Tabs(selected="run"), *shown.look(run_id, "")]
-
-    button.click(run, set(form.inputs), [error, shown.run_id, shown.tabs, *shown.outputs], **QUIET)

@@ -1,18 +1,20 @@
 """From what the form holds to a job of kind `barycenter`."""
 
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from typing import Any
 
 from jobs.errors import JobError
 from ui.images import ImageCard
+from ui.job_file import job_file
 
 LEAST, MOST = 2, 8  # pictures
 METHODS = {
     "accelerated": "Accelerated, with levels",
     "wdha": "WDHA, as published",
     "sga": "SGA, as published",
+    "debiased": "Debiased entropic (POT): smooth",
 }
+FILMS = {"": "No film", "gif": "GIF", "mp4": "MP4 (needs ffmpeg)", "png": "PNG pictures"}
 
 
 def job_data(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> dict[str, Any]:
@@ -36,27 +38,33 @@ def job_data(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> dict[str, A
         data["method"] = form["method"]
     if (volume := _share(form["volume_percent"], "black and white")) > 0:
         data["volume_fraction"] = volume
+    if form.get("film"):
+        data["path"] = {
+            "to": _last_only(data["weights"]),
+            "frames": int(form.get("frames") or 24),
+            "format": form["film"],
+        }
     return data
+
+
+def _last_only(weights: Sequence[float]) -> list[float]:
+    """Where the film of the page ends: at the last image alone."""
+    return [*[0.0] * (len(weights) - 1), 1.0]
 
 
 def job_text(form: Mapping[str, Any], cards: Sequence[ImageCard]) -> str:
     """The job file that does the same on the command line; a comment while it cannot be written."""
-    from ruamel.yaml import YAML
-
     try:
         data = job_data(form, cards)
     except JobError as error:
         return f"# {error}\n"
     data["inputs"] = [file.rpartition("/")[2] for file in data["inputs"]]
-    writer, text = YAML(), StringIO()
-    writer.default_flow_style = None
-    writer.dump(data, text)
-    return (
-        "# Save as job.yaml (the pictures beside it), then:  formgrad run job.yaml\n"
-        "# In Python:  from transport import barycenter; from transport.images import prepare, read_field\n"
-        f"#             barycenter(prepare([read_field(path) for path in paths], size={data['size']}), weights)\n"
-        + text.getvalue()
-    )
+    how = [
+        "Save as job.yaml (the pictures beside it), then:  formgrad run job.yaml",
+        "In Python:  from transport import barycenter; from transport.images import prepare, read_field",
+        f"            barycenter(prepare([read_field(path) for path in paths], size={data['size']}), weights)",
+    ]
+    return job_file(data, how)
 
 
 def shares(weights: Sequence[float]) -> list[float]:

@@ -1,12 +1,10 @@
-"""Small pictures that a run started here keeps, so that there is something to see before the worker is done.
-
-looks/preview.png   the answer on 64 cells          looks/input-1.png ...   what was put in, as mass
-"""
+"""The pictures of a run that is started here, at once: the worker would write the same ones when it begins."""
 
 from collections.abc import Sequence
 
-from jobs.store import Run, readable_errors
-from ui.barycenter.preview import Preview, bright, mass_of, png_bytes
+from jobs.store import Run
+from jobs.templates import barycenter_looks
+from ui.barycenter.preview import Preview, mass_of
 from ui.images import ImageCard
 
 
@@ -16,9 +14,4 @@ def leave_looks(run: Run, preview: Preview, cards: Sequence[ImageCard], invert: 
     Raises:
         RunFolderError: the folder cannot be written.
     """
-    with readable_errors(run.folder):
-        folder = run.folder / "looks"
-        folder.mkdir(exist_ok=True)
-        (folder / "preview.png").write_bytes(png_bytes(preview.density, bright(preview.density)))
-        for number, card in enumerate(cards, start=1):
-            (folder / f"input-{number}.png").write_bytes(png_bytes(mass_of(card, invert)))
+    barycenter_looks.leave_looks(run, preview.density, [mass_of(card, invert) for card in cards])

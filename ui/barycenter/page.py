@@ -1,35 +1,38 @@
-"""The page: puts the form, the preview, the run and the history together and wires their events."""
+"""The page for barycenters, at /barycenter."""
 
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
+from jobs.launch import start
+from jobs.store import Run
 from ui.barycenter import setup
-from ui.barycenter.asked import Asked
-from ui.barycenter.events import wire_form, wire_run
-from ui.structure.plain import html
-from ui.structure.shown import Shown, wire_watch
-from ui.top import top
-
-PATH = "barycenter"
+from ui.barycenter.asked import Asked, found
+from ui.barycenter.checks import checked_job
+from ui.barycenter.events import wire_form
+from ui.barycenter.looks import leave_looks
+from ui.barycenter.preview import previewed
+from ui.frame import frame
 
 
 def add(pages: gr.Blocks, root: Path) -> None:
-    """Make it a further page of an application, at /barycenter, over the runs under `root`."""
+    """Make it a further page of an application, over the runs under `root`."""
     form = setup.Setup()
-    with pages.route("Barycenter", PATH, show_in_navbar=False) as page:
-        html(top("Barycenter"), elem_id="top")
-        with gr.Row(elem_id="board"):
-            with gr.Column(elem_id="left"):
-                setup.build(form)
-                with gr.Column(elem_id="run-bar"):
-                    error = html("", elem_id="run-error")
-                    run_button = gr.Button("Run", variant="primary", elem_id="run")
-            with gr.Column(elem_id="right"):
-                with gr.Tabs(selected="preview") as tabs:
-                    asked = Asked(form, root)
-                    shown = Shown(root, tabs)
-                shown.remember()
-        wire_form(page, form, root, asked)
-        wire_run(form, root, run_button, error, shown)
-        wire_watch(page, shown)
+    with pages.route("Barycenter", "barycenter", show_in_navbar=False) as page:
+        frame(page, "Barycenter", root, form, draw=setup.build, ask=Asked, begin=begin, tab="preview")
+        wire_form(form, root)
+
+
+def begin(asked: dict[str, Any], root: Path) -> Run:
+    """Start what the form asks for, and leave its pictures in the run folder.
+
+    Raises:
+        JobError: it is not complete. TransportError: an image cannot be a measure. RunFolderError: the folder of the
+        run cannot be written.
+    """
+    cards = found(root, asked)
+    job, preview = checked_job(asked, cards), previewed(asked, cards)
+    run = start(job, root)
+    leave_looks(run, preview, cards, asked["invert"])
+    return run

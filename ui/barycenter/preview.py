@@ -1,7 +1,6 @@
 """The answer on 64 cells, in about a tenth of a second, and densities as pictures in the page."""
 
 import base64
-import io
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transport.pictures import bright, png_bytes
 from ui.images import ImageCard, field_of
+
+__all__ = ["Preview", "bright", "mass_of", "measures", "picture_source", "previewed", "thumbnail"]
 
 Field = NDArray[np.float64]
 
@@ -86,19 +88,3 @@ def thumbnail(card: ImageCard, invert: bool) -> str:
 def picture_source(density: Field, peak: float | None = None) -> str:
     """A density as the source of an <img>, white is `peak`; a black picture where there is no mass."""
     return "data:image/png;base64," + base64.b64encode(png_bytes(density, peak)).decode("ascii")
-
-
-def png_bytes(density: Field, peak: float | None = None) -> bytes:
-    """A density as an 8-bit PNG."""
-    from PIL import Image
-
-    from transport.images import to_pixels
-
-    file = io.BytesIO()
-    Image.fromarray(to_pixels(density, peak=peak or float(density.max()) or 1.0)).save(file, "PNG")
-    return file.getvalue()
-
-
-def bright(density: Field) -> float:
-    """The density that is shown as white: few cells may be far above all others, and would leave the rest dark."""
-    return float(np.quantile(density[density > 0.05 * density.max()], 0.9))

@@ -6,10 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from ui.barycenter.form import METHODS, MOST
+from ui.barycenter.form import FILMS, METHODS, MOST
 from ui.barycenter.preview import thumbnail
 from ui.images import SAMPLE, ImageCard, image_card, sample_names
-from ui.structure.plain import html
+from ui.plain import html
 from ui.words import escape
 
 START = ("ring", "star", "cross")
@@ -171,3 +171,12 @@ def _advanced(setup: Setup) -> None:
             f["padding"] = gr.Number(0, label="Empty border [% of side]", minimum=0, maximum=99, min_width=110)
             f["floor"] = gr.Number(0, label="Uniform floor [% of mass]", minimum=0, maximum=99, min_width=110)
             f["volume_percent"] = gr.Number(None, label="Black-white [% of area]", minimum=0, maximum=99, min_width=110)
+        with gr.Row(elem_classes="tight"):
+            f["film"] = gr.Dropdown(
+                [(words, kind) for kind, words in FILMS.items()],
+                value="",
+                label="Film to the last image",
+                min_width=150,
+                elem_id="film",
+            )
+            f["frames"] = gr.Number(24, label="Frames", minimum=2, maximum=600, precision=0, min_width=90)

@@ -1,12 +1,12 @@
 """What the run view shows of a barycenter: its numbers, picture, convergence and results."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 from ui import plots
 from ui.barycenter.form import METHODS, shares
 from ui.barycenter.inputs import inputs_list
+from ui.run_view.show import Show
 from ui.runs import RunView
 from ui.words import escape, figure, percent
 
@@ -32,15 +32,16 @@ def numbers(run: RunView) -> list[tuple[str, str]]:
 
 def expected(run: RunView) -> int:
     """Iterations in all, at most."""
-    if not _has_levels(run):
-        return PUBLISHED
-    left = run.rows[-1].get("left") if run.rows else 0
-    return len(run.rows) + (int(left) if isinstance(left, int | float) else 0)
+    left = run.rows[-1].get("left") if run.rows else None
+    if not isinstance(left, int | float):
+        return len(run.rows) if _has_levels(run) else PUBLISHED
+    return len(run.rows) + int(left)
 
 
 def plot(run: RunView) -> str:
     """The dual value, which rises on every grid, the residual, which falls, and what was put in."""
-    rows = [{**row, "residual": _power(row)} for row in run.rows]
+    # Frames of a film have other weights, so their values belong to other curves.
+    rows = [{**row, "residual": plots.exponent(row.get("residual"))} for row in run.rows if "frame" not in row]
     drawn = plots.convergence(rows, "", PANELS)
     return (
         f'<div class="beside"><div class="panel plot-panel">{drawn}</div><div class="panel">{_inputs(run)}</div></div>'
@@ -60,7 +61,19 @@ def picture(run: RunView) -> str:
     cells = _by((run.result or {}).get("shape")) if done else "64 cells a side, until the full solve is done"
     caption = f"<figcaption><b>{'Barycenter' if done else 'Preview'}</b><span>{cells}</span></figcaption>"
     caption = caption if source else ""
-    return f'<div class="panel mass-stage narrow"><figure>{shown}{caption}</figure></div>'
+    return f'<div class="panel mass-stage narrow"><figure>{shown}{caption}</figure>{_film(run)}</div>'
+
+
+def _film(run: RunView) -> str:
+    """The film along the path of weights, if the run made one."""
+    film = next((d for d in run.downloads if d.name in ("film.gif", "film.mp4")), None)
+    if film is None:
+        return ""
+    if film.name.endswith(".mp4"):
+        shown = f'<video class="mass" id="film" src="{film.url}" controls loop muted></video>'
+    else:
+        shown = f'<img class="mass" id="film" src="{film.url}" alt="Film along the path of weights">'
+    return f"<figure>{shown}<figcaption><b>Film</b><span>there and back</span></figcaption></figure>"
 
 
 def result_rows(run: RunView) -> list[tuple[str, str, str]]:
@@ -69,7 +82,8 @@ def result_rows(run: RunView) -> list[tuple[str, str, str]]:
     rows = [
         ("Shape part of F", figure(r.get("shape_value")), "of this density, from below"),
         ("Certified bound", figure(r.get("shape_bound")), "no density has less"),
-        ("Gap", _gap(r.get("gap")), "between the two"),
+        ("Upper bound", figure(r.get("shape_upper")), "this density has no more"),
+        ("Gap", _gap(r.get("gap")), "between the first two"),
         ("F = ½ Σ w W₂²", figure(r.get("primal_value")), "shape and centroids"),
         ("Residual", figure(r.get("residual"), 3), "how far the maps disagree"),
         ("Cells", _by(r.get("shape")), escape(METHODS.get(str(r.get("method")), str(r.get("method"))))),
@@ -89,11 +103,6 @@ def _inputs(run: RunView) -> str:
     return inputs_list(pictures, shares(weights), told)
 
 
-def _power(row: dict[str, Any]) -> float | None:
-    value = row.get("residual")
-    return math.log10(value) if isinstance(value, int | float) and 0 < value < math.inf else None
-
-
 def _by(shape: Any) -> str:
     return " × ".join(str(int(n)) for n in shape) if isinstance(shape, list | tuple) else "–"
 
@@ -106,3 +115,6 @@ def _gap(value: Any) -> str:
 
 def _has_levels(run: RunView) -> bool:
     return run.job.get("method", "accelerated") == "accelerated"
+
+
+SHOW = Show(numbers, expected, plot, picture, result_rows)

@@ -7,9 +7,10 @@ from typing import Any
 import gradio as gr
 
 from ui import bodies
+from ui.findings import check_list
+from ui.plain import html, update
 from ui.structure import problem, setup
 from ui.structure.checks import findings
-from ui.structure.plain import html, update
 
 
 class Asked:
@@ -40,6 +41,6 @@ class Asked:
         return [
             update(problem.preset_stage(form["preset"], part)),
             problem.body_source(card, form) if part else gr.skip(),
-            update(problem.check_list(findings(form, card))),
+            update(check_list(findings(form, card))),
             problem.job_text(form, card),
         ]

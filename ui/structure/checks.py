@@ -1,27 +1,18 @@
-"""What can be said about a job before it runs: in order, to know, missing; one sentence each, with its field."""
+"""What can be said about a structure before it runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from jobs.errors import JobError
 from jobs.spec import parse_job
 from jobs.structure_spec import StructureJob
 from ui.bodies import BodyCard
 from ui.faces import NamedFace
+from ui.findings import Finding, first_missing, sentence
 from ui.structure.form import MOST_VOXELS, job_data, number
 from ui.structure.presets import sizes
 from ui.words import figure
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the list of checks. field: id of the place in the form that it is about."""
-
-    kind: Literal["good", "note", "missing"]
-    text: str
-    field: str = ""
 
 
 def checked_job(form: Mapping[str, Any], card: BodyCard | None) -> StructureJob:
@@ -30,8 +21,7 @@ def checked_job(form: Mapping[str, Any], card: BodyCard | None) -> StructureJob:
     Raises:
         JobError: the first thing that is wrong, in one sentence.
     """
-    wrong = next((finding for finding in findings(form, card) if finding.kind == "missing"), None)
-    if wrong:
+    if wrong := first_missing(findings(form, card)):
         raise JobError(wrong.text)
     return cast(StructureJob, parse_job(job_data(form, card)))
 
@@ -45,7 +35,7 @@ def findings(form: Mapping[str, Any], card: BodyCard | None) -> list[Finding]:
         job = cast(StructureJob, parse_job(job_data(form, card)))
     except JobError as error:
         return (
-            [*lines, Finding("missing", _sentence(str(error)), _field(str(error)))]
+            [*lines, Finding("missing", sentence(str(error)), _field(str(error)))]
             if not lines or all(line.kind != "missing" for line in lines)
             else lines
         )
@@ -134,11 +124,6 @@ def _mass_finding(job: StructureJob, card: BodyCard, mass: float) -> list[Findin
         text = f"Mass {figure(mass)} kg: the whole body weighs {figure(whole)} kg; ask for less than that."
         return [Finding("missing", text, "amount")]
     return [Finding("good", f"{figure(mass)} kg is {100 * mass / whole:.0f} % of the body.", "amount")]
-
-
-def _sentence(text: str) -> str:
-    """`optimize.penalty: Input should be ...` -> a line that starts with a capital and ends with a full stop."""
-    return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def _field(text: str) -> str:

@@ -7,32 +7,22 @@ import gradio as gr
 
 from topopt.errors import DesignError
 from ui import bodies
+from ui.plain import update
+from ui.run_view.shown import QUIET
 from ui.structure import presets, problem, setup
 from ui.structure.asked import Asked
-from ui.structure.plain import update
 from ui.structure.tables import filled, outputs
 from ui.words import escape
 
-HIDDEN: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
-
-def wire_form(page: gr.Blocks, form: setup.Setup, root: Path, asked: Asked) -> None:
-    """Connect everything that the form does by itself, and the problem that follows from it."""
+def wire_form(form: setup.Setup, root: Path, asked: Asked) -> None:
+    """Connect everything that the form does by itself."""
     _preset_events(form)
     _source_events(form, asked)
     _body_events(form, root, asked)
-    form.fields["material"].change(setup.material_note, form.fields["material"], form.blocks["material_note"], **HIDDEN)
+    form.fields["material"].change(setup.material_note, form.fields["material"], form.blocks["material_note"], **QUIET)
     for table in form.tables.values():
         _row_events(table)
-    page.load(asked.look, set(form.inputs), asked.outputs, **HIDDEN)
-    gr.on(
-        [c.change for c in form.inputs],
-        asked.look,
-        set(form.inputs),
-        asked.outputs,
-        trigger_mode="always_last",
-        **HIDDEN,
-    )
 
 
 def _preset_events(form: setup.Setup) -> None:
@@ -53,7 +43,7 @@ def _preset_events(form: setup.Setup) -> None:
         return [*fields, option, round(100 * presets.volume(name))]
 
     f = form.fields
-    f["preset"].change(on_preset, f["preset"], [*form.sizes, f["choice"], f["volume_percent"]], **HIDDEN)
+    f["preset"].change(on_preset, f["preset"], [*form.sizes, f["choice"], f["volume_percent"]], **QUIET)
 
 
 def _source_events(form: setup.Setup, asked: Asked) -> None:
@@ -68,7 +58,7 @@ def _source_events(form: setup.Setup, asked: Asked) -> None:
 
     told = [*of_part, *of_preset, f["volume_percent"], f["mass_kg"]]
     for field in (f["source"], f["amount"]):
-        field.change(on_source, [f["source"], f["amount"]], told, **HIDDEN)
+        field.change(on_source, [f["source"], f["amount"]], told, **QUIET)
 
 
 def _body_events(form: setup.Setup, root: Path, asked: Asked) -> None:
@@ -100,7 +90,7 @@ def _body_events(form: setup.Setup, root: Path, asked: Asked) -> None:
     own = [blocks["upload"], blocks["units"]]
     blocks["upload"].upload(on_upload, own, taken, api_visibility="private")
     blocks["units"].input(on_upload, own, taken, api_visibility="private")
-    blocks["upload"].clear(lambda: admit(None, ""), None, taken, **HIDDEN)
+    blocks["upload"].clear(lambda: admit(None, ""), None, taken, **QUIET)
     blocks["sample"].input(on_sample, blocks["sample"], taken, api_visibility="private")
 
 
@@ -110,7 +100,7 @@ def _row_events(table: setup.Table) -> None:
         shown = [on or k == free for k, on in enumerate(shown)]
         return [shown, *(gr.Row(visible=on) for on in shown)]
 
-    table.add.click(add, table.shown, [table.shown, *table.rows], **HIDDEN)
+    table.add.click(add, table.shown, [table.shown, *table.rows], **QUIET)
     for number, cells in enumerate(table.cells):
 
         def drop(shown: list[bool], number: int = number) -> list[Any]:
@@ -121,5 +111,5 @@ def _row_events(table: setup.Table) -> None:
             drop,
             table.shown,
             [table.shown, table.rows[number], cells["face"]],
-            **HIDDEN,
+            **QUIET,
         )

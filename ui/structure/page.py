@@ -1,37 +1,33 @@
-"""The page: puts the form, the problem, the run and the history together and wires their events.
-
-Handlers read folders, write a job and start a worker; none of them computes. What the browser knows of a run is its id.
-"""
+"""The page for parts, at /."""
 
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
+from jobs.launch import start
+from jobs.store import Run
+from ui import bodies
+from ui.frame import frame
 from ui.structure import setup
 from ui.structure.asked import Asked
+from ui.structure.checks import checked_job
 from ui.structure.events import wire_form
-from ui.structure.plain import html
-from ui.structure.shown import Shown, wire_run, wire_watch
-from ui.top import top
 
 
 def build(root: Path) -> gr.Blocks:
-    """The page over the runs under `root`."""
+    """The page over the runs under `root`; others are added to it."""
     form = setup.Setup()
     with gr.Blocks(title="Formgrad", analytics_enabled=False, delete_cache=(3600, 86400), fill_width=True) as page:
-        html(top("Structure"), elem_id="top")
-        with gr.Row(elem_id="board"):
-            with gr.Column(elem_id="left"):
-                setup.build(form)
-                with gr.Column(elem_id="run-bar"):
-                    error = html("", elem_id="run-error")
-                    run_button = gr.Button("Run", variant="primary", elem_id="run")
-            with gr.Column(elem_id="right"):
-                with gr.Tabs(selected="problem") as tabs:
-                    asked = Asked(form, root)
-                    shown = Shown(root, tabs)
-                shown.remember()
-        wire_form(page, form, root, asked)
-        wire_run(form, root, run_button, error, shown)
-        wire_watch(page, shown)
+        asked = frame(page, "Structure", root, form, draw=setup.build, ask=Asked, begin=begin)
+        wire_form(form, root, asked)
     return page
+
+
+def begin(asked: dict[str, Any], root: Path) -> Run:
+    """Start what the form asks for.
+
+    Raises:
+        JobError: it is not complete. RunFolderError: the folder of the run cannot be written.
+    """
+    return start(checked_job(asked, bodies.body_card(root, asked["body_id"])), root)

@@ -2,17 +2,14 @@
 
 import inspect
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from topopt.presets import PRESETS
-
-# Sketches are 120 x 64 units, in two layers: the body with its supports, and the load.
-FRAME = 'fill="none" stroke-width="2.4" stroke-linejoin="round" stroke-linecap="round"'
+from ui import gallery
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """title, sentence; body and load: SVG elements that take the stroke colour of their surroundings."""
+    """title, sentence; body and load: as `ui.gallery` takes them."""
 
     title: str
     sentence: str
@@ -113,23 +110,9 @@ def volume(name: str) -> float:
 def picture(name: str) -> str:
     """The sketch as inline SVG for the page."""
     s = sketch(name)
-    return (
-        f'<svg class="sketch" viewBox="0 0 120 72" role="img" aria-label="{s.title}: {s.sentence}">'
-        f'<g class="sketch-body" {FRAME} stroke="currentColor">{s.body}</g>'
-        f'<g class="sketch-load" {FRAME} stroke="currentColor">{s.load}</g></svg>'
-    )
+    return gallery.inline(f"{s.title}: {s.sentence}", s.body, s.load)
 
 
 def card_css() -> str:
-    """The sketches as masks of the cards of the gallery, so that they follow the colours of light and dark."""
-    rules = []
-    for number, name in enumerate(PRESETS, start=1):
-        label = f"#preset .wrap label:nth-of-type({number})"
-        for layer, part in (("before", sketch(name).body), ("after", sketch(name).load)):
-            rules.append(f"{label}::{layer} {{ -webkit-mask-image: {_mask(part)}; mask-image: {_mask(part)}; }}")
-    return "\n".join(rules)
-
-
-def _mask(part: str) -> str:
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 72"><g {FRAME} stroke="#000">{part}</g></svg>'
-    return f'url("data:image/svg+xml,{quote(svg)}")'
+    """The sketches on the cards of the gallery."""
+    return gallery.card_css("preset", ((sketch(name).body, sketch(name).load) for name in PRESETS))

@@ -1,18 +1,15 @@
-"""The problem as the page shows it before it runs: picture, faces in words, checks, and the same as a job file."""
+"""The problem as the page shows it before it runs: picture, faces in words, and the same as a job file."""
 
 import json
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Mapping
 from typing import Any
 
 from jobs.errors import JobError
 from ui.bodies import BodyCard
+from ui.job_file import IN_PYTHON, job_file
 from ui.structure import presets
-from ui.structure.checks import Finding
 from ui.structure.form import job_data
 from ui.words import escape
-
-MARKS = {"good": ("✓", "in order"), "note": ("i", "to know"), "missing": ("✗", "missing")}
 
 
 def preset_stage(name: str, body_shown: bool) -> str:
@@ -70,35 +67,12 @@ def face_list(card: BodyCard | None) -> str:
     )
 
 
-def check_list(lines: Sequence[Finding]) -> str:
-    """The checks before a run, each with a way to its field."""
-    rows = []
-    for line in lines:
-        mark, spoken = MARKS[line.kind]
-        jump = f'<a href="#" data-jump="{line.field}">change</a>' if line.kind == "missing" and line.field else ""
-        rows.append(
-            f'<li class="{line.kind}"><span class="mark" aria-label="{spoken}">{mark}</span>'
-            f"<span>{escape(line.text)}</span>{jump}</li>"
-        )
-    title = '<div class="panel-title">Checks before the run</div>'
-    return f'<div class="panel">{title}<ul class="checks">{"".join(rows)}</ul></div>'
-
-
 def job_text(form: Mapping[str, Any], card: BodyCard | None) -> str:
     """The job file that does the same on the command line; a comment while it cannot be written."""
-    from ruamel.yaml import YAML
-
     try:
         data = job_data(form, card)
     except JobError as error:
         return f"# {error}\n"
     if card and "body" in data:
         data["body"] = {**data["body"], "file": card.file.rpartition("/")[2]}
-    writer, text = YAML(), StringIO()
-    writer.default_flow_style = None
-    writer.dump(data, text)
-    return (
-        "# Save as job.yaml (the part beside it), then:  formgrad run job.yaml\n"
-        "# In Python:  from pathlib import Path; from jobs.launch import start; from jobs.spec import load_job\n"
-        '#             start(load_job(Path("job.yaml")), Path("runs"))\n' + text.getvalue()
-    )
+    return job_file(data, ["Save as job.yaml (the part beside it), then:  formgrad run job.yaml", *IN_PYTHON])

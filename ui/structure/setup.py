@@ -11,9 +11,9 @@ from jobs.spec import load_job
 from jobs.structure_spec import StructureJob
 from topopt.materials import catalogue
 from topopt.presets import PRESETS
+from ui.plain import html
 from ui.structure import presets
 from ui.structure.form import FIXES, KEEP_ROWS, LOAD_ROWS, LOADS, SUPPORT_ROWS
-from ui.structure.plain import html
 from ui.words import escape, figure
 
 DEFAULT_MATERIAL = "Al 6061-T6"
@@ -95,6 +95,7 @@ def _preset_block(setup: Setup) -> None:
             value=START["preset"],
             label="Problem",
             elem_id="preset",
+            elem_classes="gallery",
         )
         with gr.Row(elem_id="preset-numbers", elem_classes="tight"):
             numbers = list(presets.sizes(START["preset"]).items())

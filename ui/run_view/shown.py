@@ -1,21 +1,18 @@
 """The tabs that show one run and all runs: read from the run folder every other second, stopped and resumed."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from jobs.errors import JobError, RunFolderError
-from jobs.launch import spawn, start
+from jobs.launch import spawn
 from jobs.runner import open_run
-from topopt.errors import DesignError
-from ui import bodies, runs
-from ui.structure import setup, watch
-from ui.structure.checks import checked_job
-from ui.structure.plain import html, update
-from ui.words import escape
+from ui import runs
+from ui.plain import html, update
+from ui.run_view import watch
 
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}  # of events
 FAST, SLOW = 2.0, 10.0  # seconds between looks at the run folder: at work, at rest
 
 
@@ -111,29 +108,6 @@ def _buttons(run: runs.RunView | None) -> list[Any]:
     return [gr.Button(visible=run is not None and run.active and not run.stopping), gr.Button(visible=resumable)]
 
 
-def wire_run(form: setup.Setup, root: Path, button: gr.Button, error: gr.HTML, shown: Shown) -> None:
-    """Run: check the form, start a worker, and show its folder."""
-
-    def run(values: Mapping[Any, Any]) -> list[Any]:
-        asked = form.read(values)
-        try:
-            job = checked_job(asked, bodies.body_card(root, asked["body_id"]))
-            started = start(job, root)
-        except (JobError, DesignError, RunFolderError) as problem_found:
-            told = f'<p class="run-error" role="alert">{escape(problem_found)}</p>'
-            return [update(told), gr.skip(), gr.skip(), *shown.unchanged()]
-        run_id = started.folder.name
-        return [update(""), run_id, gr.Tabs(selected="run"), *shown.look(run_id, "")]
-
-    button.click(
-        run,
-        set(form.inputs),
-        [error, shown.run_id, shown.tabs, *shown.outputs],
-        show_progress="hidden",
-        api_visibility="private",
-    )
-
-
 def wire_watch(page: gr.Blocks, shown: Shown) -> None:
     """Open, poll, stop and resume."""
 
@@ -163,10 +137,9 @@ def wire_watch(page: gr.Blocks, shown: Shown) -> None:
             gr.Warning(str(error))
         return shown.look(run_id, "")
 
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    page.load(load, None, [shown.run_id, shown.tabs, *shown.outputs, shown.history], **quiet)
-    shown.timer.tick(shown.look, [shown.run_id, shown.stamp], shown.outputs, **quiet)
-    shown.history.input(open_chosen, shown.history, [shown.run_id, shown.tabs, *shown.outputs], **quiet)
-    shown.tabs.select(shown.list, shown.run_id, shown.history, **quiet)
-    shown.stop.click(stop, shown.run_id, shown.outputs, **quiet)
-    shown.resume.click(resume, shown.run_id, shown.outputs, **quiet)
+    page.load(load, None, [shown.run_id, shown.tabs, *shown.outputs, shown.history], **QUIET)
+    shown.timer.tick(shown.look, [shown.run_id, shown.stamp], shown.outputs, **QUIET)
+    shown.history.input(open_chosen, shown.history, [shown.run_id, shown.tabs, *shown.outputs], **QUIET)
+    shown.tabs.select(shown.list, shown.run_id, shown.history, **QUIET)
+    shown.stop.click(stop, shown.run_id, shown.outputs, **QUIET)
+    shown.resume.click(resume, shown.run_id, shown.outputs, **QUIET)

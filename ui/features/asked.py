@@ -1,0 +1,59 @@
+"""The tab that shows the problem before it runs, kept in step with the form."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from jobs.errors import JobError
+from topopt.features.tasks import TASKS
+from ui.features.checks import findings
+from ui.features.form import START, job_text
+from ui.features.plates import Plate, plate
+from ui.features.setup import Setup
+from ui.features.sketches import TITLES, layers
+from ui.findings import check_list
+from ui.gallery import inline
+from ui.plain import html, update
+from ui.words import lengths
+
+
+class Asked:
+    """The tab that shows the problem."""
+
+    def __init__(self, form: Setup, root: Path) -> None:
+        self.form = form
+        with gr.Tab("Problem", id="problem"), gr.Column(elem_classes="problem"):
+            self.sketch = html(stage({"source": "task", "task": START}))
+            self.checks = html("")
+            with gr.Accordion("The same on the command line and in Python", open=False, elem_id="command-line"):
+                self.job = gr.Code("", language="yaml", label="job.yaml", interactive=False, show_label=False)
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [self.sketch, self.checks, self.job]
+
+    def look(self, values: Mapping[Any, Any]) -> list[Any]:
+        """Everything that follows from the form."""
+        form = self.form.read(values)
+        return [update(stage(form)), update(check_list(findings(form))), job_text(form)]
+
+
+def stage(form: Mapping[str, Any]) -> str:
+    """The sketch of what is asked, with its size."""
+    try:
+        stated = plate(form) if form["source"] == "plate" else TASKS[int(form["task"])]
+    except JobError:
+        return '<div class="panel problem-stage"><p class="quiet">See the checks below.</p></div>'
+    if isinstance(stated, Plate):
+        title, told = "My plate", "Plane stress, ν = 0.33."
+    else:
+        title, told = TITLES[int(form["task"])], "Unit modulus, ν = 0.3, plane strain, as in the literature."
+    xs, ys = zip(*stated.outline, strict=True)
+    size = lengths((max(xs) - min(xs), max(ys) - min(ys)))
+    return (
+        f'<div class="problem"><div class="panel problem-stage">{inline(title, *layers(stated))}</div>'
+        f'<div class="panel problem-text"><h2>{title}</h2><p class="quiet">{size} mm. Orange: load. Hatching and '
+        f"rollers: supports. {told}</p></div></div>"
+    )

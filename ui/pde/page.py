@@ -1,0 +1,30 @@
+"""The page for problems of PDE-constrained optimisation, at /pde."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from jobs.launch import start
+from jobs.store import Run
+from ui.frame import frame
+from ui.pde import setup
+from ui.pde.asked import Asked
+from ui.pde.checks import checked_job
+
+
+def add(pages: gr.Blocks, root: Path) -> None:
+    """Make it a further page of an application, over the runs under `root`."""
+    form = setup.Setup()
+    with pages.route("PDE", "pde", show_in_navbar=False) as page:
+        frame(page, "PDE", root, form, draw=setup.build, ask=Asked, begin=begin)
+        setup.wire_form(form)
+
+
+def begin(asked: dict[str, Any], root: Path) -> Run:
+    """Start what the form asks for.
+
+    Raises:
+        JobError: it is not complete. RunFolderError: the folder of the run cannot be written.
+    """
+    return start(checked_job(asked), root)
