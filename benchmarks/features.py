@@ -30,11 +30,20 @@ def backend_of(name: str) -> Backend | None:
     return Neural()
 
 
+def settings_of(name: str) -> Settings:
+    """The defaults of a back-end."""
+    if name == "analytic":
+        return Settings()
+    from topopt.features.neural.backend import SETTINGS
+
+    return SETTINGS
+
+
 def row(number: int, backend: str) -> dict[str, Any]:
     """One task, judged."""
     one, problem = tasks.task(number), tasks.problem(number)
     began, cpu = time.perf_counter(), time.process_time()
-    result = optimize(problem, Settings(), backend=backend_of(backend))
+    result = optimize(problem, settings_of(backend), backend=backend_of(backend))
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     mesh = one.mesh()
     outline = one.domain(one.anchors(mesh)).reanalysed(result, one.h)

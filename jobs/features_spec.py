@@ -61,6 +61,9 @@ class FeaturesJob(Job):
     task: 1 to 7. volume: fraction of the domain; null takes the task's. grid: cells of the start layout along x and y.
     feature: voids in a full plate, or bars in an empty one. min_radius: of corners, the tool's, mm. bridge: least width
     of material between voids and to the border, mm. thickness: of the plate, mm; thickness_range: let it be found.
+    tidy: by what share the compliance may rise when overlapping voids are made one at the end; 0 leaves them.
+    restarts: how many starts are tried, each shifted a little at random (seed); the best one is kept. picture: draw the
+    STEP body at the end.
     """
 
     job: Literal["features"] = "features"
@@ -76,6 +79,10 @@ class FeaturesJob(Job):
     thickness: Positive = 1.0
     thickness_range: tuple[Positive, Positive] | None = None
     iterations: Annotated[int, Field(ge=1, le=2000)] = 160
+    tidy: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.01
+    restarts: Annotated[int, Field(ge=1, le=20)] = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    picture: bool = True
     checkpoint_every: Annotated[int, Field(ge=1)] = 10
 
     @model_validator(mode="after")

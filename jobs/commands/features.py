@@ -1,18 +1,71 @@
-"""`formgrad features`: training the networks of the neural back-end, and testing weights."""
+"""`formgrad features`: edited parameters and plane densities to CAD, and the networks of the neural back-end."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs.commands.ending import end
 
-app = typer.Typer(help="Feature designs: the networks of the neural back-end.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from topopt.cad.parameters import PlanarDesign
+
+app = typer.Typer(
+    help="Planar CAD: edited parameters, outlines of densities, and the networks of the neural back-end.",
+    no_args_is_help=True,
+)
 
 
 @app.callback()
 def features() -> None:
-    """Feature designs: the networks of the neural back-end."""
+    """Planar CAD: edited parameters, outlines of densities, and the networks of the neural back-end."""
+
+
+@app.command()
+def rebuild(
+    file: Annotated[Path, typer.Argument(help="Parameters of a planar part, such as an edited part.json.")],
+    out: Annotated[Path, typer.Option(help="Folder for STEP, DXF, SVG, JSON and a picture.")] = Path("rebuilt"),
+    picture: Annotated[bool, typer.Option(help="Also draw it.")] = True,
+) -> None:
+    """Export a parameter file again, after a person has edited it."""
+
+    def work() -> int:
+        from jobs.errors import JobError
+        from topopt.cad.parameters import PlanarDesign
+
+        if not file.is_file():
+            raise JobError(f"there is no file {file}: give the part.json of a run, or an edited copy")
+        return _export(PlanarDesign.from_json(file.read_bytes()), out, picture)
+
+    end(work)
+
+
+@app.command()
+def outline(
+    source: Annotated[Path, typer.Argument(help="Run folder of a plane structure job, or arrays (.npz: density).")],
+    out: Annotated[Path, typer.Option(help="Folder for STEP, DXF, SVG, JSON and a picture.")] = Path("outline"),
+    thickness: Annotated[float | None, typer.Option(help="Of the STEP body, mm. Default: the run's, or 1.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Of lines and arcs against the contour, mm. Default: 0.35 of an element.")
+    ] = None,
+    smoothing: Annotated[float, typer.Option(help="Gaussian before contouring, elements.", min=0)] = 0.0,
+    picture: Annotated[bool, typer.Option(help="Also draw it.")] = True,
+) -> None:
+    """Redraw a plane density design as lines and arcs."""
+
+    def work() -> int:
+        from jobs.errors import JobError
+        from jobs.planar_outline import of_source
+
+        for name, value in (("thickness", thickness), ("tolerance", tolerance)):
+            if value is not None and not 0 < value < float("inf"):
+                raise JobError(f"{name} is {value:g}: give a positive number of mm")
+        design = of_source(source).design(tolerance, smoothing)
+        if thickness is not None:
+            design = design.model_copy(update={"thickness": thickness})
+        return _export(design, out, picture)
+
+    end(work)
 
 
 @app.command()
@@ -75,3 +128,23 @@ def _verdict(errors: dict[str, float]) -> int:
     good = card.accepted(errors)
     typer.echo(f"{'accepted' if good else 'not accepted'} (field {card.FIELD_ACCEPTED:g}, code {card.CODE_ACCEPTED:g})")
     return 0 if good else 1
+
+
+def _export(design: "PlanarDesign", folder: Path, picture: bool) -> int:
+    from jobs.store import readable_errors
+    from topopt.cad.planar_export import export_design
+    from topopt.cad.planar_picture import step_picture
+
+    with readable_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        files = export_design(design, folder)
+        body = files.cut.body
+        typer.echo(f"{design.name}: {body.area:.6g} mm2, {design.thickness:g} mm thick, {len(body.holes)} holes")
+        if files.bridge is not None:
+            typer.echo(f"narrowest material between two borders: {files.bridge.width:.4g} mm")
+        paths = sorted(files.paths.values())
+        if picture and step_picture(files.paths["step"], folder / "picture.png"):
+            paths.append(folder / "picture.png")
+    for path in paths:
+        typer.echo(path)
+    return 0

@@ -12,11 +12,12 @@ from topopt.cad.region import Region
 from topopt.cad.svg import svg_text
 from topopt.cad.whole import write_whole
 from topopt.errors import OutlineError
-from topopt.features import FeatureDesign, Settings, State, layout, tasks
+from topopt.features import Settings, layout, tasks
 from topopt.features.domain import Domain, within
 from topopt.features.errors import FeatureError
 from topopt.features.finish import Result
 from topopt.features.plate import TrianglePlate
+from topopt.features.restarts import Restarts, Series
 
 if TYPE_CHECKING:
     from topopt.cad.drawing import Annotation
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from topopt.features.backend import Backend
 
 GRID = (5, 3)
-FINISHED = "part"
+FINISHED, PICTURE = "part", "picture.png"
 
 
 @dataclass
@@ -35,7 +36,7 @@ class FeaturesRun:
     run: Run
     observer: Observer
 
-    def setup(self) -> State:
+    def setup(self) -> Series:
         """Read, mesh and lay out the first features; -> the first state."""
         job = self.job
         self.observer.phase("pose", f"task {job.task}" if job.task else "reading the domain")
@@ -45,36 +46,38 @@ class FeaturesRun:
         problem = self.domain.problem(self.plate, job.volume or goal, lay(self.plate, *grid), job.name, solid=bars)
         if job.thickness_range is not None:
             problem = replace(problem, thickness=job.thickness_range)
-        settings = Settings(iterations=job.iterations, tool=job.min_radius, bridge=job.bridge)
-        self.design = FeatureDesign(problem, settings, self._backend())
-        return self.design.start()
+        settings = Settings(iterations=job.iterations, tool=job.min_radius, bridge=job.bridge, tidy=job.tidy)
+        self.runs = Restarts(problem, settings, self._backend(), job.restarts, job.seed)
+        self.first = self.runs.start()
+        return self.first
 
-    def load(self, path: Path) -> State:
+    def load(self, path: Path) -> Series:
         """A checkpoint of this problem.
 
         Raises:
             JobError: it belongs to another one.
         """
-        state = State.load(path)
-        if state.x.shape != self.design.start().x.shape:
+        series = Series.load(path)
+        if series.current.x.shape != self.first.current.x.shape or series.starts != self.job.restarts:
             raise JobError(f"{path.name} belongs to another layout; was config.yaml changed?")
-        return state
+        return series
 
-    def step(self, state: State) -> tuple[State, dict[str, Any]]:
-        state, info = self.design.step(state)
-        return state, {**vars(info), "iteration": state.iteration}
+    def step(self, series: Series) -> tuple[Series, dict[str, Any]]:
+        series, info = self.runs.step(series)
+        return series, {**vars(info), "iteration": series.iteration, "start": len(series.states)}
 
     def describe(self, row: dict[str, Any]) -> str:
+        start = f"start {row['start']}  " if self.job.restarts > 1 else ""
         return (
-            f"c {row['compliance']:.6g}  volume {row['volume']:.4f} of {row['target']:.4f}"
+            f"{start}c {row['compliance']:.6g}  volume {row['volume']:.4f} of {row['target']:.4f}"
             f"  sharpness {row['sharpness']:.2f}  grey {row['grey']:.3f}"
         )
 
-    def preview(self, state: State, path: Path) -> None:
+    def preview(self, series: Series, path: Path) -> None:
         """The domain and the features so far, as a picture of the page."""
-        x = state.x if self.job.thickness_range is None else state.x[:-1]
+        x = series.current.x if self.job.thickness_range is None else series.current.x[:-1]
         drawn = [self.domain.region]
-        for shape in self.design.backend.shapes(x):
+        for shape in self.runs.designs[len(series.states) - 1].backend.shapes(x):
             try:
                 drawn.append(Region(shape.wires()))
             except OutlineError:  # on its way from one form to another; it becomes valid in time
@@ -84,15 +87,19 @@ class FeaturesRun:
             look.parent.mkdir(exist_ok=True)
             write_whole(look, svg_text(drawn, self._annotation(), name=self.job.name).encode())
 
-    def finish(self, state: State) -> dict[str, Any]:
-        """Exact shapes, files, and the outline meshed to fit and solved again."""
+    def finish(self, series: Series) -> dict[str, Any]:
+        """Exact shapes of the best start, files, and the outline meshed to fit and solved again."""
         self.observer.phase("solve", "making every feature valid, and meeting the volume")
-        result = self.design.finish(state)
+        result, *others = self.runs.finish(series)
         self.observer.phase("export", "cutting the outline exactly; STEP, DXF, SVG")
         artifacts = self._write(result)
         self.observer.phase("reanalysis", "solving again on a mesh of the outline")
         outline = self.domain.reanalysed(result, self.plate.h)
-        return self._summary(result, outline, artifacts)
+        if self.job.picture:
+            self.observer.phase("report", "drawing the part")
+            artifacts += self._picture()
+        summary = self._summary(result, outline, artifacts)
+        return {**summary, "starts": [r.thresholded for r in (result, *others)]}
 
     # -- posing -------------------------------------------------------------------------------------------------------
 
@@ -151,6 +158,13 @@ class FeaturesRun:
         if "svg" in files.paths:
             write_whole(look, files.paths["svg"].read_bytes())
         return [f"artifacts/{path.name}" for path in sorted(files.paths.values())]
+
+    def _picture(self) -> list[str]:
+        """The STEP file opened again and drawn; nothing where nothing can be drawn."""
+        from topopt.cad.planar_picture import step_picture
+
+        path = self.run.artifacts / PICTURE
+        return [f"artifacts/{PICTURE}"] if step_picture(self.run.artifacts / f"{FINISHED}.step", path) else []
 
     def _summary(self, result: Result, outline: "OutlineAnalysis", artifacts: list[str]) -> dict[str, Any]:
         notes = [f"feature {k}: {why}" for k, reasons in result.invalid.items() for why in reasons]

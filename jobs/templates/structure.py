@@ -85,7 +85,14 @@ class Structure:
         assert self.design
         self.observer.phase("solve", "solving the final design accurately")
         result = self.design.finish(state)
-        return finish(self.job, self.run, self.observer, self.part, result)
+        summary = finish(self.job, self.run, self.observer, self.part, result)
+        if self.design.problem.grid.dim == 2:
+            from jobs.planar_outline import drawings, of_design
+
+            paths, notes = drawings(of_design(self.design, state), self.run)
+            summary["artifacts"] = paths
+            summary["notes"] += notes
+        return summary
 
     # -- posing -------------------------------------------------------------------------------------------------------
 

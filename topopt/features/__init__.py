@@ -9,6 +9,7 @@ from topopt.features.backend import Backend, heaviside
 from topopt.features.design import FeatureDesign, optimize
 from topopt.features.finish import Result
 from topopt.features.problem import FeatureProblem, Settings
+from topopt.features.restarts import Restarts, Series
 from topopt.features.shapes import Capsule, Ellipse, Quadrilateral, RoundedPolygon, Slot, Triangle
 from topopt.features.state import Info, State
 
@@ -20,8 +21,10 @@ __all__ = [
     "FeatureProblem",
     "Info",
     "Quadrilateral",
+    "Restarts",
     "Result",
     "RoundedPolygon",
+    "Series",
     "Settings",
     "Slot",
     "State",

@@ -237,6 +237,8 @@ def optimize(
     settings: Settings | None = None,
     *,
     backend: Backend | None = None,
+    restarts: int = 1,
+    seed: int = 0,
     callback: Callable[[State, Info], Any] | None = None,
     resume: State | None = None,
     **changes: Any,
@@ -247,19 +249,25 @@ def optimize(
         problem: from `topopt.features.tasks`, or made by hand.
         settings: keyword arguments change single entries (`iterations=60`, `union="product"`).
         backend: default: exact distances of the problem's start features.
+        restarts: how many starts are tried; the best one is kept. See `topopt.features.restarts`.
+        seed: of the starts after the first.
         callback: called as (state, info) after every step; StopIteration ends the run cleanly.
-        resume: a state to go on from.
+        resume: a state to go on from, of a run with one start.
 
     Raises:
         FeatureError: if the problem cannot be right, or the plate cannot be solved.
     """
-    design = FeatureDesign(problem, replace(settings or Settings(), **changes), backend)
-    state = resume or design.start()
-    while not state.done:
-        state, info = design.step(state)
+    from topopt.features.restarts import Restarts, Series
+
+    if resume is not None and restarts > 1:
+        raise FeatureError("resume goes on with one start: leave restarts away, or save the series of starts")
+    runs = Restarts(problem, replace(settings or Settings(), **changes), backend, restarts, seed)
+    series = runs.start() if resume is None else Series((resume,), 1)
+    while not series.done:
+        series, info = runs.step(series)
         try:
             if callback is not None:
-                callback(state, info)
+                callback(series.current, info)
         except StopIteration:
             break
-    return design.finish(state)
+    return runs.finish(series)[0]

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from topopt.features.bridges import bridges, widened
 from topopt.features.distance import signed_distance
+from topopt.features.merging import merged
 from topopt.features.offset import grown
 from topopt.features.problem import FeatureProblem, Settings
 from topopt.features.shapes import Shape
@@ -63,15 +64,9 @@ def finished(design: "FeatureDesign", state: State, features: Field, thickness: 
     p, s = design.problem, design.settings
     scale = 1.0 if thickness is None or p.thickness is None else thickness / p.thickness[1]
     stiffer = 1.0 if thickness is None else thickness / p.plate.thickness
-    shapes = cleaned(p, design.backend.shapes(features), s.fewest)
-    for _ in range(BRIDGE_ROUNDS if s.bridge else ROUNDS):
-        shapes = corrected(shapes, design.rules, 2000)
-        if s.bridge and not p.solid:
-            shapes = widened(shapes, design.border, s.bridge, 30)
-        shapes = met(p, shapes, p.goal / scale)
-        narrow = not p.solid and bridges(shapes, design.border, FORGIVEN * s.bridge)
-        if not narrow and not any(violations(shape, design.rules, FORGIVEN) for shape in shapes):
-            break
+    shapes = _settled(design, cleaned(p, design.backend.shapes(features), s.fewest), p.goal / scale)
+    if s.tidy and not p.solid:
+        shapes = _tidied(design, shapes, p.goal / scale)
     solid = material(p, shapes)
     sharp = p.plate.response(np.where(solid, 1.0, 0.0))
     h = design.problem.plate.h
@@ -99,6 +94,42 @@ def finished(design: "FeatureDesign", state: State, features: Field, thickness: 
         thickness,
         state.history,
     )
+
+
+def _settled(design: "FeatureDesign", shapes: Sequence[Shape], goal: float) -> tuple[Shape, ...]:
+    """Valid for good, and at the goal."""
+    p, s = design.problem, design.settings
+    shapes = tuple(shapes)
+    for _ in range(BRIDGE_ROUNDS if s.bridge else ROUNDS):
+        shapes = corrected(shapes, design.rules, 2000)
+        if s.bridge and not p.solid:
+            shapes = widened(shapes, design.border, s.bridge, 30)
+        shapes = met(p, shapes, goal)
+        if not _wrong(design, shapes):
+            break
+    return shapes
+
+
+def _wrong(design: "FeatureDesign", shapes: Sequence[Shape]) -> bool:
+    s = design.settings
+    if not design.problem.solid and bridges(shapes, design.border, FORGIVEN * s.bridge):
+        return True
+    return any(violations(shape, design.rules, FORGIVEN) for shape in shapes)
+
+
+def _tidied(design: "FeatureDesign", shapes: tuple[Shape, ...], goal: float) -> tuple[Shape, ...]:
+    """Overlapping voids made one where the thresholded plate stays as stiff; see `merging`."""
+    p, s = design.problem, design.settings
+
+    def settle(proposed: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        return _settled(design, cleaned(p, proposed, s.fewest), goal)
+
+    def judge(proposed: tuple[Shape, ...]) -> float:
+        if _wrong(design, proposed) and not _wrong(design, shapes):
+            return np.inf
+        return p.plate.response(np.where(material(p, proposed), 1.0, 0.0)).compliance
+
+    return merged(p, shapes, design.rules, s.tidy, settle, judge)
 
 
 def material(problem: FeatureProblem, shapes: Sequence[Shape]) -> NDArray[np.bool_]:

@@ -77,6 +77,8 @@ class Settings:
         edge, sine, radius: validity of polygons; see `topopt.features.validity`. tool: least radius in mm, when a
             cutter asks for more than `radius`. bridge: least width of material between two voids,
             and between a void and the border, in mm, from iteration `steady` on; 0 for none.
+        tidy: by what share the thresholded compliance may rise in all when overlapping voids are made one at the end;
+            0 leaves them. See `topopt.features.merging`.
         fractions: bounds of the tangent-length fractions. fewest: points that a feature must hold to stay at the end.
         width, asymptote, nearest, farthest: of MMA, in move limits and in shares of `width`.
     """
@@ -98,6 +100,7 @@ class Settings:
     radius: float = 1.0
     tool: float = 0.0
     bridge: float = 0.0
+    tidy: float = 0.0
     fractions: tuple[float, float] = (0.05, 0.45)
     width: float = 10.0
     asymptote: float = 0.5
@@ -108,6 +111,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 < self.sharpness[0] <= self.sharpness[1] or not 0 <= self.soft < self.sharp:
             raise FeatureError(f"sharpness {self.sharpness} from {self.soft} to {self.sharp}: let it rise")
+        if not 0 <= self.tidy < 1:
+            raise FeatureError(f"tidy is {self.tidy}: give a share in [0, 1), such as 0.01")
         if self.iterations < 1 or not 0 < self.volume_step < 1 or not 0 < self.last_move <= 1:
             raise FeatureError("iterations must be positive, volume_step and last_move shares in (0, 1]")
 
