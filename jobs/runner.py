@@ -16,16 +16,8 @@ from jobs.spec import Job, load_job
 from jobs.stop import StopRequest
 from jobs.store import Run, readable_errors
 from jobs.templates import State, Template
-from operators.errors import OperatorError, TrainingError
-from optim.errors import OptimError
-from pde.fem.errors import FemError, FemSolverError, FemUnavailable
-from pde.grid.errors import GridError, SolverError
-from topopt.errors import DesignError, ExportError, ReanalysisError
-from transport.errors import AscentError, TransportError
+from jobs.user_errors import user_errors
 
-ABOUT_STRUCTURES = (DesignError, ExportError, ReanalysisError, GridError, SolverError)
-ABOUT_EQUATIONS = (OptimError, FemError, FemSolverError, FemUnavailable, OperatorError, TrainingError)
-USER_ERRORS = (JobError, RunFolderError, *ABOUT_STRUCTURES, *ABOUT_EQUATIONS, TransportError, AscentError)
 PREVIEW_EVERY = 2  # seconds
 
 
@@ -36,7 +28,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
         what result.json holds, or None when a stop was asked for and the state was saved.
 
     Raises:
-        one of USER_ERRORS; the run's status then says "failed" and why.
+        one of `user_errors`; the run's status then says "failed" and why.
     """
     began, noting = time.monotonic(), _Noting(run, observer)
     template = KINDS[job.kind()].begin(job, run, noting)
@@ -54,7 +46,7 @@ def run_job(job: Job, run: Run, observer: Observer, *, resume: bool = False) -> 
             run.write_json("result.json", result)
             run.set_status("succeeded", "done", KINDS[job.kind()].ready)
             return result
-    except USER_ERRORS as error:
+    except user_errors() as error:
         _last_word(run, str(error))
         raise
     except OSError as error:

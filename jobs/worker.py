@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 from jobs.observer import Log
-from jobs.runner import USER_ERRORS, open_run, run_job
+from jobs.runner import open_run, run_job
+from jobs.user_errors import user_errors
 
 
 def main(folder: str) -> int:
@@ -13,7 +14,7 @@ def main(folder: str) -> int:
         job, run = open_run(Path(folder))
         resume = run.latest_checkpoint() is not None
         return 0 if run_job(job, run, Log(), resume=resume) else 75
-    except USER_ERRORS as error:
+    except user_errors() as error:
         print(error, flush=True)
         return 2
 

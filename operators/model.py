@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.solver import FAILURES
 from operators.surrogates import Surrogate
 from pde.functional import StateProblem
 
@@ -19,7 +20,8 @@ class Model:
 
     shift = u_k - u_hat(x_k) makes the value right at the anchor (an increment needs none). c_1, the difference of the
     true gradient and the model's, makes the gradient right; it grows with the step and is for the end game only. The
-    rank-one form moves the state along dJ/du, so that it fades as the residual does and keeps the Gauss-Newton structure.
+    rank-one form moves the state along dJ/du: it fades as the residual does and keeps the Gauss-Newton structure.
+    Where dJ/du vanishes there is nothing to move along, and the additive form takes over.
 
     Args:
         x, u: the anchor and its solved state. gradient: dJ/dx there, or None: no correction of the gradient.
@@ -42,29 +44,38 @@ class Model:
         self.shift = self.u - guess
         Ju, Jx = self.problem.partials(self.u, self.x)
         self.slope = Jx + pull(Ju)
-        self._bend = Ju / max(float(Ju @ Ju), 1e-300)
+        size = float(Ju @ Ju)
+        self._bend = Ju / size if size > 0 and self.correction == "rank_one" else None
         if self.gradient is not None:
             self.c1 = self.gradient - self.slope
 
     @property
     def cosine(self) -> float | None:
-        """Between the model's gradient and the true one, None where that is not known."""
+        """Between the model's gradient and the true one, None where that is not known; -1 where it is no number."""
         if self.gradient is None:
             return None
         size = float(np.linalg.norm(self.gradient) * np.linalg.norm(self.slope))
-        return float(self.gradient @ self.slope) / size if size > 0 else 1.0
+        if not np.isfinite(size):
+            return -1.0
+        return float(self.gradient @ self.slope) / size if size > 0 else 0.0
 
     def value(self, x: Vector) -> float:
         return self.value_grad(x)[0]
 
     def value_grad(self, x: Vector) -> tuple[float, Vector]:
-        """Infinite where the surrogate has no finite state."""
+        """m and dm/dx : (n,); infinite where the surrogate has no finite state."""
         self.gradients += 1
+        try:
+            return self._value_grad(x)
+        except FAILURES:
+            return np.inf, np.zeros_like(x)
+
+    def _value_grad(self, x: Vector) -> tuple[float, Vector]:
         guess, pull = self.surrogate.state(x)
         u, along = guess + self.shift, 0.0
         if self.c1 is not None:
             along = float(self.c1 @ (x - self.x))
-            if self.correction == "rank_one":
+            if self._bend is not None:
                 u = u + along * self._bend
         if not np.isfinite(u).all():
             return np.inf, np.zeros_like(x)
@@ -73,6 +84,6 @@ class Model:
         slope = Jx + pull(Ju)
         if self.c1 is None:
             return J, slope
-        if self.correction == "additive":
+        if self._bend is None:
             return J + along, slope + self.c1
         return J, slope + float(Ju @ self._bend) * self.c1

@@ -119,12 +119,17 @@ def state_error(predicted: Tensor, true: Tensor, weights: Tensor | None = None) 
     return ((w * (predicted - true) ** 2).sum(1) / (w * true**2).sum(1).clamp(min=1e-300)).sqrt()
 
 
+def weights_of(model: Operator) -> dict[str, Tensor]:
+    """Every parameter and buffer by name; neuraloperator's networks add notes of their own, which are no tensors."""
+    return {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
+
+
 def save(model: Operator, path: Path, about: dict[str, Any] | None = None) -> None:
     """Weights, statistics and settings in one safetensors file; `about` is kept beside them."""
     from safetensors.torch import save_file
 
     card = {"settings": asdict(model.settings), "kept": model.of_inputs.kept, "about": about or {}}
-    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in weights_of(model).items()}
     part = path.with_name(path.name + ".part")
     save_file(tensors, part, metadata={"formgrad": json.dumps(card)})
     part.replace(path)
@@ -147,7 +152,8 @@ def load(path: Path, device: str = "cpu") -> Operator:
         settings = card["settings"]
         settings["grid"] = tuple(settings["grid"]) if settings["grid"] else None
         model = build(Settings(**settings), card["kept"])
-        model.to(next(iter(tensors.values())).dtype)
+        if any(value.dtype == torch.float64 for value in tensors.values()):
+            model.double()  # unlike `to`, this leaves complex weights complex
         model.load_state_dict(tensors)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise OperatorError(f"{path.name} holds no operator of this version: train it again") from error

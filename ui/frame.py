@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import gradio as gr
 
-from jobs.runner import USER_ERRORS
 from jobs.store import Run
+from jobs.user_errors import user_errors
 from ui.plain import html, update
 from ui.run_view.shown import QUIET, Shown, wire_watch
 from ui.top import top
@@ -57,7 +57,7 @@ def frame[F: Form, A: Asked](
     Args:
         name: of the page, as in `ui.top.PAGES`.
         draw: draws the form. ask: draws the first tab, whose id is `tab`.
-        begin: checks what the form holds and starts the run; what it raises of USER_ERRORS is told above the button.
+        begin: checks what the form holds and starts the run; what it raises of `user_errors` is told above the button.
     """
     html(top(name), elem_id="top")
     with gr.Row(elem_id="board"):
@@ -97,7 +97,7 @@ def _wire_run(
     def run(values: Mapping[Any, Any]) -> list[Any]:
         try:
             run_id = begin(form.read(values), root).folder.name
-        except USER_ERRORS as wrong:
+        except user_errors() as wrong:
             told = f'<p class="run-error" role="alert">{escape(wrong)}</p>'
             return [update(told), gr.skip(), gr.skip(), *shown.unchanged()]
         return [update(""), run_id, gr.Tabs(selected="run"), *shown.look(run_id, "")]

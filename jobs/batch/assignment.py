@@ -38,6 +38,7 @@ class Assignment:
         id, n: job and number of the attempt. root, folder: batch folder, and run folder in it.
         spec: the job, files relative to the root. settings: `damped` asks for milder numerical settings.
         memory_mb: what it may hold before it is ended; a fifth more is tolerated. cores: where it may run, [] anywhere.
+        class_key, slots: what the job shares with others, and how many such classes the process may hold ready.
         parent: the process that hands it out; when it is gone, the job saves itself and stops.
     """
 
@@ -54,6 +55,7 @@ class Assignment:
     settings: dict[str, Any] = field(default_factory=dict)
     log_limit: int = LOG_LIMIT
     class_key: str = ""
+    slots: int = 1
     parent: int = 0
 
     @property

@@ -12,17 +12,20 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from jobs.batch.assignment import Assignment, Contact
 from jobs.batch.retry import Outcome
 from jobs.batch.vigil import TOLERANCE, Vigil
+from jobs.batch.warm import SLOTS
 from jobs.errors import JobError, RunFolderError
 from jobs.job import Job
 from jobs.launch import prepare
 from jobs.observer import Log
-from jobs.runner import USER_ERRORS, run_job
+from jobs.runner import run_job
 from jobs.spec import load_job, parse_job
 from jobs.store import Run, readable_errors
+from jobs.user_errors import user_errors
 from pde.grid.errors import SolverError
 from transport.errors import AscentError
 
@@ -40,6 +43,7 @@ def run_attempt(assignment: Assignment) -> Outcome:
         with readable_errors(contact.folder), _alone(contact):
             if run.result() is not None:  # an earlier worker finished after it had been given up
                 return _concluded(assignment, Outcome("succeeded", iteration=_reached(run)))
+            warm = SLOTS.enter(assignment.class_key, assignment.slots)
             with Vigil(assignment) as vigil, _asked_by_signal(vigil), _limited(assignment):
                 try:
                     job, run, resume = _begin(assignment)
@@ -49,10 +53,11 @@ def run_attempt(assignment: Assignment) -> Outcome:
                 except BaseException as error:
                     outcome = _classified(error, job)
                     _note_traceback(run.log)
-            facts = {"iteration": _reached(run), "peak_rss": round(max(vigil.peak, _peak_rss()), 1)}
+            facts: dict[str, Any] = {"iteration": _reached(run), "peak_rss": round(max(vigil.peak, _peak_rss()), 1)}
             facts["seconds"] = round(time.monotonic() - began, 4)
+            facts |= {"warm": warm if assignment.class_key else None, "resident": SLOTS.resident}
             return _concluded(assignment, Outcome(**{**vars(outcome), **facts}))
-    except (OSError, *USER_ERRORS) as error:
+    except (OSError, *user_errors()) as error:
         return Outcome("error", _sentence(error), traceback_hash=_fingerprint(error))
 
 
@@ -81,7 +86,7 @@ def _classified(error: BaseException, job: Job | None) -> Outcome:
         kind = "numerical"
     elif isinstance(error, KeyboardInterrupt):
         kind = "stopped"
-    elif isinstance(error, USER_ERRORS) and not isinstance(error, RunFolderError):
+    elif isinstance(error, user_errors()) and not isinstance(error, RunFolderError):
         kind = "refused"
     can_damp = getattr(job, "damped", None) is not None
     return Outcome(kind, message, traceback_hash=_fingerprint(error), can_damp=can_damp)  # type: ignore[arg-type]
@@ -89,7 +94,7 @@ def _classified(error: BaseException, job: Job | None) -> Outcome:
 
 def _sentence(error: BaseException) -> str:
     words = " ".join(str(error).split())[:500]
-    if isinstance(error, (*USER_ERRORS, JobError)):
+    if isinstance(error, (*user_errors(), JobError)):
         return words
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 

@@ -40,6 +40,7 @@ class _Task:
     assignment: Assignment
     worker: str
     killed: bool = False
+    shares: bool = False
 
 
 @dataclass
@@ -61,6 +62,7 @@ class RayExecutor:
 
     def __post_init__(self) -> None:
         self.mark_, self.tasks = uuid.uuid4().hex, dict[Key, _Task]()
+        self.homes = dict[str, str]()  # the machine on which a class was last used
         if self.address is not None:
             require_protected(self.address)
         self.ray = _import_ray()
@@ -117,9 +119,19 @@ class RayExecutor:
             options["num_gpus"] = assignment.gpus
         if self.address is not None and assignment.memory_mb:
             options["memory"] = int(assignment.memory_mb * 1e6)
-        function = self.warm if tiny and not assignment.gpus else self.fresh
+        shares = tiny and not assignment.gpus
+        function = self.warm if shares else self.fresh
+        if assignment.class_key:
+            # Ray chooses the process; the machine is where the class was used last, if there is room.
+            options["name"] = f"formgrad {assignment.class_key}"
+            if shares and (home := self.homes.get(assignment.class_key)):
+                affinity = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+                options["scheduling_strategy"] = affinity(home, soft=True)
         ref = function.options(**options).remote(assignment.to_json(), self.mark_)
-        self.tasks[assignment.key] = _Task(ref, assignment, worker)
+        self.tasks[assignment.key] = _Task(ref, assignment, worker, shares=shares)
+
+    def staying(self) -> list[WorkerView]:
+        return []  # which process takes the next task is Ray's choice, so there is nothing to wait for
 
     def wait(self, seconds: float) -> list[Ended]:
         if not self.tasks:
@@ -155,7 +167,10 @@ class RayExecutor:
         task = self.tasks.pop(key)
         errors = self.ray.exceptions
         try:
-            return Ended(*key, Outcome(**self.ray.get(task.ref)), exit_code=0)
+            answer = self.ray.get(task.ref)
+            if task.shares and task.assignment.class_key:
+                self.homes[task.assignment.class_key] = answer["node"]
+            return Ended(*key, Outcome(**answer["outcome"]), exit_code=0)
         except errors.OutOfMemoryError:
             return Ended(*key, Outcome("memory", "Ray ended it because memory ran out"))
         except errors.RayTaskError as error:
@@ -168,7 +183,9 @@ class RayExecutor:
 
 
 def run_in_ray(text: str, batch: str) -> dict[str, Any]:
-    """The task: one attempt in a Ray worker. -> the fields of its `Outcome`"""
+    """The task: one attempt in a Ray worker. -> the fields of its `Outcome`, and the machine that it ran on"""
+    import ray
+
     from jobs.batch.attempt import run_attempt
 
     assignment = Assignment.from_json(text)
@@ -178,7 +195,7 @@ def run_in_ray(text: str, batch: str) -> dict[str, Any]:
     with _environment(own):
         outcome = run_attempt(assignment)
         end_marked(own_mark(assignment), spare=os.getpid())
-    return dict(vars(outcome))
+    return {"outcome": dict(vars(outcome)), "node": ray.get_runtime_context().get_node_id()}
 
 
 def own_mark(assignment: Assignment) -> str:
@@ -209,6 +226,7 @@ def _import_ray() -> Any:
     try:
         import ray
         import ray.exceptions
+        import ray.util.scheduling_strategies
     except ImportError as error:
         raise JobError("executor: Ray is not installed: pip install 'formgrad[cluster]'") from error
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])

@@ -29,6 +29,10 @@ class Executor(Protocol):
         """Places that can take an attempt now."""
         ...
 
+    def staying(self) -> list[WorkerView]:
+        """Places that are busy, and whose process takes another attempt when it is done."""
+        ...
+
     def start(self, assignment: Assignment, worker: str, tiny: bool) -> None:
         """Let a worker begin. tiny: the process may be one that has done other jobs before."""
         ...

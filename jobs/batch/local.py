@@ -25,10 +25,11 @@ from jobs.batch.retry import Outcome
 
 JOBS_PER_PROCESS = 20
 GROWTH = 1.2
-"""A warm process that has grown by more than a fifth since its first job is replaced."""
+"""A warm process that has grown by more than a fifth since it last loaded a class is replaced."""
 SLOT_MEMORY = 2000.0  # MB that a job is taken to need when the number of workers is not given
 LEAVE = 5.0  # seconds that a worker with nothing to do may take to go
 HEADROOM = 0.8  # of the free memory, for all jobs together
+CLASS_SLOTS = 2  # classes of jobs that a process holds ready
 
 Key = tuple[str, int]
 
@@ -54,7 +55,7 @@ class _Process:
     shape: tuple[int, int]  # cores and niceness, which a process cannot change back
     pid: int | None = None
     done: int = 0
-    first_rss: float | None = None
+    loaded_rss: float | None = None
     line: bytes = b""
 
 
@@ -99,12 +100,21 @@ class LocalExecutor:
     # -- what the scheduler calls -------------------------------------------------------------------------------------
 
     def free(self) -> list[WorkerView]:
-        return [WorkerView(slot.id, slot.resident) for slot in self.slots.values() if slot.assignment is None]
+        return [_view(slot) for slot in self.slots.values() if slot.assignment is None]
+
+    def staying(self) -> list[WorkerView]:
+        return [
+            _view(slot)
+            for slot in self.slots.values()
+            if slot.assignment and (process := slot.process)
+            if not process.stdin.closed and process.done + 1 < JOBS_PER_PROCESS
+        ]
 
     def start(self, assignment: Assignment, worker: str, tiny: bool) -> None:
         slot = self.slots[worker]
         cores = self._claim(assignment.cpus)
-        assignment = Assignment(**{**vars(assignment), "cores": cores, "parent": self.source.process.pid})
+        own = {"cores": cores, "parent": self.source.process.pid, "slots": CLASS_SLOTS}
+        assignment = Assignment(**{**vars(assignment), **own})
         shape = (assignment.cpus, assignment.nice)
         reusable = tiny and slot.process is not None and slot.process.shape == shape and assignment.gpus == 0
         if slot.process is not None and not reusable:
@@ -113,7 +123,9 @@ class LocalExecutor:
             slot.devices = self._claim_devices(assignment.gpus)
             slot.process = self._spawn(slot, assignment, shape)
         slot.assignment, slot.killed = assignment, False
-        slot.resident = (assignment.class_key,) if assignment.class_key and tiny else ()
+        if assignment.class_key and tiny:  # until the worker says it
+            others = [name for name in slot.resident if name != assignment.class_key]
+            slot.resident = (*others, assignment.class_key)[-CLASS_SLOTS:]
         process = slot.process
         with contextlib.suppress(BrokenPipeError):  # it died while it waited; `wait` notices
             process.stdin.write(assignment.to_json().encode() + b"\n")
@@ -227,11 +239,13 @@ class LocalExecutor:
         rss = 0.0
         with contextlib.suppress(psutil.Error):
             rss = float(psutil.Process(process.pid).memory_info().rss)
-        process.first_rss = process.first_rss or rss
-        if process.stdin.closed or process.done >= JOBS_PER_PROCESS or rss > GROWTH * process.first_rss:
+        key, outcome = (answer.pop("id"), answer.pop("n")), Outcome(**answer)
+        slot.resident = tuple(outcome.resident)
+        if process.loaded_rss is None or outcome.warm is False:
+            process.loaded_rss = rss
+        if process.stdin.closed or process.done >= JOBS_PER_PROCESS or rss > GROWTH * process.loaded_rss:
             self._retire(slot)
-        key = answer.pop("id"), answer.pop("n")
-        return Ended(*key, Outcome(**answer), exit_code=0)
+        return Ended(*key, outcome, exit_code=0)
 
     def _died(self, slot: _Slot, code: int | None) -> list[Ended]:
         process, assignment, killed = slot.process, slot.assignment, slot.killed
@@ -304,6 +318,10 @@ class LocalExecutor:
         for name, _ in claimed:
             self.devices[name] -= part
         return tuple(claimed)
+
+
+def _view(slot: _Slot) -> WorkerView:
+    return WorkerView(slot.id, slot.resident, CLASS_SLOTS)
 
 
 def worker_environment(cpus: int, devices: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which waiting job goes next, and to which worker. The one place where the batch layer meets the scheduling rules.
+"""Which waiting job goes next: where the batch layer meets the rules of `optim.scheduling`.
 
 An order looks at what waits, what runs, what the workers hold ready, and the time; it returns the waiting jobs, most
 urgent first. The scheduler starts as many of them as fit. Priorities stand above every order.
@@ -18,6 +18,7 @@ class QueuedJob:
         predicted: run time, median of the prediction; `high` is exceeded once in ten times. known: False where the
             kind of job has never been seen.
         class_key: jobs of one class share something that is expensive to load, such as a mesh or a model.
+        served: seconds that it has run already, before it was interrupted.
     """
 
     id: str
@@ -29,11 +30,16 @@ class QueuedJob:
     cpus: int = 1
     gpus: float = 0.0
     priority: int = 0
+    served: float = 0.0
+
+    def work(self, now: float) -> float:
+        """Seconds that it has run."""
+        return self.served
 
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job at work; predicted is for the whole of it and grows when it is overrun."""
+    """A job at work. predicted: for the whole of it; grows when it is overrun. served: seconds before this attempt."""
 
     id: str
     released_at: float
@@ -42,14 +48,25 @@ class RunningJob:
     worker: str
     class_key: str = ""
     cpus: int = 1
+    priority: int = 0
+    served: float = 0.0
+
+    def work(self, now: float) -> float:
+        """Seconds that it has run, in all its attempts."""
+        return self.served + now - self.started_at
+
+    def left(self, now: float) -> float:
+        """Predicted seconds until it ends."""
+        return max(self.predicted - self.work(now), 0.0)
 
 
 @dataclass(frozen=True)
 class WorkerView:
-    """A place that can take a job now. resident: classes that it holds ready."""
+    """A place for one job at a time. resident: classes that it holds ready, the longest unused first; of `slots`."""
 
     id: str
     resident: tuple[str, ...] = ()
+    slots: int = 1
 
 
 Order = Callable[[Sequence[QueuedJob], Sequence[RunningJob], Sequence[WorkerView], float], Sequence[QueuedJob]]
@@ -69,41 +86,57 @@ def shortest_first(
     return sorted(queued, key=lambda job: (job.predicted, job.released_at, job.id))
 
 
-def by_stretch(rule: str) -> Order:
+@dataclass(frozen=True)
+class StretchOrder:
     """An order that keeps the largest stretch small, by a rule of `optim.scheduling`.
 
     Sizes below `SHORTEST` count as that: what the layer itself costs must not make a job look a thousand times smaller
-    than another. Jobs are not interrupted for each other; the rule is asked whenever a worker is free.
+    than another.
     """
 
-    def order(
-        queued: Sequence[QueuedJob], running: Sequence[RunningJob], workers: Sequence[WorkerView], now: float
+    rule: str
+
+    def __call__(
+        self, queued: Sequence[QueuedJob], running: Sequence[RunningJob], workers: Sequence[WorkerView], now: float
     ) -> list[QueuedJob]:
+        if len(queued) < 2:
+            return list(queued)
+        urgency = self._priority(queued, running, now)
+        places = sorted(range(len(queued)), key=lambda k: (-urgency[k], queued[k].released_at, queued[k].id))
+        return [queued[k] for k in places]
+
+    def urgency(self, jobs: Sequence[QueuedJob | RunningJob], now: float) -> list[float]:
+        """How urgent each is, jobs at work among them; positive, so that quotients have a meaning: age over relaxed
+        size, or one over the seconds until the deadline."""
+        priority = self._priority(jobs, (), now)
+        if self.rule != "guess_edf":
+            return priority
+        since = now - min(job.released_at for job in jobs)
+        return [1 / max(-deadline - since, 1e-6) for deadline in priority]
+
+    def _priority(
+        self, jobs: Sequence[QueuedJob | RunningJob], running: Sequence[RunningJob], now: float
+    ) -> list[float]:
         import numpy as np
 
         from optim.scheduling import ORDERS as RULES
         from optim.scheduling import Waiting
 
-        if len(queued) < 2:
-            return list(queued)
-        first = min(job.released_at for job in queued)
-        release = np.array([job.released_at - first for job in queued])
-        sizes = np.array([max(job.predicted, SHORTEST) for job in queued])
+        first = min(job.released_at for job in jobs)
+        release = np.array([job.released_at - first for job in jobs])
+        sizes = np.array([max(job.predicted, SHORTEST) for job in jobs])
+        served = np.array([job.work(now) for job in jobs])
         seen = [*sizes, *(max(job.predicted, SHORTEST) for job in running)]
-        waiting = Waiting(release, sizes, np.zeros(len(queued)), float(min(seen)), float(max(seen)))
-        urgency = RULES[rule].priority(waiting, max(now - first, 0.0))
-        places = sorted(range(len(queued)), key=lambda k: (-urgency[k], queued[k].released_at, queued[k].id))
-        return [queued[k] for k in places]
-
-    return order
+        waiting = Waiting(release, sizes, served, float(min(seen)), float(max(seen)))
+        return RULES[self.rule].priority(waiting, max(now - first, 0.0)).tolist()
 
 
 SHORTEST = 5.0  # seconds
 
 ORDERS: dict[str, Order] = {
-    "guess_edf": by_stretch("guess_edf"),
-    "rg": by_stretch("rg"),
-    "rg_x": by_stretch("rg_x"),
+    "guess_edf": StretchOrder("guess_edf"),
+    "rg": StretchOrder("rg"),
+    "rg_x": StretchOrder("rg_x"),
     "shortest": shortest_first,
     "fifo": fifo,
 }
@@ -121,12 +154,3 @@ def ranked(
 ) -> list[QueuedJob]:
     """By priority, and by the order among equals."""
     return sorted(order(queued, running, workers, now), key=lambda job: -job.priority)  # stable
-
-
-def place(job: QueuedJob, workers: Sequence[WorkerView]) -> WorkerView:
-    """The free worker that suits a job best: one that holds its class, else one that holds nothing."""
-
-    def suits(worker: WorkerView) -> tuple[int, int]:
-        return int(bool(job.class_key) and job.class_key in worker.resident), -len(worker.resident)
-
-    return max(workers, key=suits)

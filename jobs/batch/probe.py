@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from jobs.batch.warm import SLOTS
 from jobs.errors import JobError
 from jobs.job import Job
 from jobs.observer import Observer
@@ -22,7 +23,10 @@ from jobs.store import Run
 
 
 class ProbeJob(Job):
-    """`steps` steps of `seconds` each. fault: what happens at step `at`; amount: MB of memory or of log."""
+    """`steps` steps of `seconds` each. fault: what happens at step `at`; amount: MB of memory or of log.
+
+    warm: name of something that is loaded first, in `load_seconds`, unless the process holds it.
+    """
 
     job: Literal["probe"] = "probe"
     name: str = "probe"
@@ -34,6 +38,8 @@ class ProbeJob(Job):
     at: Annotated[int, Field(ge=1)] = 1
     amount: Annotated[int, Field(ge=0)] = 0
     data: Path | None = None
+    warm: str = ""
+    load_seconds: Annotated[float, Field(ge=0, le=3600)] = 0.0
 
     @property
     def save_every(self) -> int:
@@ -69,11 +75,20 @@ class Probe:
     job: ProbeJob
     run: Run
     observer: Observer
+    loaded: int = 0
+    found: str = ""
 
     def setup(self) -> ProbeState:
         if self.job.fault == "refuse":
             raise JobError("fault: this probe was asked to be refused; choose another fault")
+        if self.job.warm:
+            self.found = SLOTS.get("probe", self._load)
         return ProbeState(0, self.job.steps, self.job.seed)
+
+    def _load(self) -> str:
+        time.sleep(self.job.load_seconds)
+        self.loaded = 1
+        return self.job.warm
 
     def load(self, path: Path) -> ProbeState:
         return ProbeState(*json.loads(path.read_text()))
@@ -102,6 +117,9 @@ class Probe:
             "x": str(state.x),
             "value": state.x / 2**64,
             "work": float(self.job.steps),
+            "loaded": self.loaded,
+            "held": len(SLOTS.held),
+            "found": self.found,
             "threads": int(os.environ.get("OMP_NUM_THREADS", "0")),
         }
 

@@ -28,6 +28,8 @@ class Runner:
     address: str | None = None
     order: str = "guess_edf"
     fail_fast: bool = False
+    fair_share: float = 0.1
+    preempt: bool = True
 
 
 def submit(

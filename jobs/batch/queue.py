@@ -13,6 +13,7 @@ from typing import Any
 from jobs.batch.executor import Executor
 from jobs.batch.identity import Identified, Inputs
 from jobs.batch.inbox import change
+from jobs.batch.lane import Lane
 from jobs.batch.order import order_named
 from jobs.batch.prediction import size_features
 from jobs.batch.request import Request
@@ -164,6 +165,8 @@ def work_off(
     order: str = "guess_edf",
     fail_fast: bool = False,
     serve: bool = False,
+    fair_share: float = 0.1,
+    preempt: bool = True,
     on_turn: Callable[[Scheduler], None] | None = None,
 ) -> bool:
     """Be the scheduler of a batch folder until its queue is empty. -> False if it was stopped before
@@ -172,12 +175,13 @@ def work_off(
         RunFolderError: another scheduler is here. JobError: no such order or executor.
     """
     rule = order_named(order)
+    Lane(fair_share)  # refuses what cannot be
     from jobs.batch.lock import scheduler_alive, taken
 
     if scheduler_alive(root):  # before the executor starts anything
         raise RunFolderError(taken(root))
     runner = make_executor(root, executor, workers, address)
-    return Scheduler(root, runner, rule, fail_fast, serve, on_turn).run()
+    return Scheduler(root, runner, rule, fail_fast, serve, fair_share, preempt, on_turn).run()
 
 
 def wait_for(root: Path, ids: Sequence[str], on_look: Callable[[Store], None] | None = None) -> None:

@@ -3,7 +3,7 @@
 succeeded                        done
 stopped because it was cancelled cancelled
 stopped at its wall time         again from its checkpoint, if it got further than before; else timed_out
-stopped by the scheduler         again later; does not count
+stopped by the scheduler         again later, for instance when a more urgent job is done; does not count
 refused (the user's words)       failed at once: it would be refused again
 numerical failure                once more with damped settings, where the kind of job has some
 out of memory                    once more with half as much memory again
@@ -11,6 +11,7 @@ an error                         again, unless it is the same error twice
 lost with its worker             again; does not count, but not for ever
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ class Outcome:
         ended: as above. message: for a person. traceback_hash: the same for the same fault.
         iteration: of the newest checkpoint, None without one. can_damp: whether the job has milder settings.
         peak_rss: in MB. seconds: on the clock. exit_code: of the process, negative for a signal.
+        warm: whether the process held the job's class ready. resident: the classes that it holds now.
     """
 
     ended: Ended
@@ -39,6 +41,8 @@ class Outcome:
     peak_device: float | None = None
     seconds: float = 0.0
     exit_code: int | None = None
+    warm: bool | None = None
+    resident: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

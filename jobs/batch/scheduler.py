@@ -16,22 +16,29 @@ from pathlib import Path
 from types import FrameType
 
 from jobs.batch.assignment import BEAT_EVERY, GRACE, LEASE, Assignment, Contact
+from jobs.batch.classes import LoadCosts, load_costs
 from jobs.batch.executor import Ended, Executor
 from jobs.batch.history import predictor
 from jobs.batch.inbox import read_notes
+from jobs.batch.lane import Lane
 from jobs.batch.lock import WriteLock
-from jobs.batch.order import Order, QueuedJob, RunningJob, fifo, place, ranked
+from jobs.batch.order import Order, QueuedJob, RunningJob, WorkerView, fifo, ranked
+from jobs.batch.placement import Busy, place
 from jobs.batch.prediction import Predictor
+from jobs.batch.preemption import exchange
 from jobs.batch.recovery import recover
 from jobs.batch.request import Request
 from jobs.batch.settle import settle
-from jobs.batch.store import Row, Store, loads
+from jobs.batch.store import WAITING, Row, Store, loads
 
 TINY = 5.0  # seconds below which a job may use a process that has done others
+SHORT = 30.0  # the same for jobs with a class, which may find there what they would have to load
 TURN = 0.2  # seconds between two looks at the inbox
 LEARN_EVERY = 30.0  # seconds, and after the first few jobs
 PATIENCE = 300.0  # seconds that a job which does not fit lets smaller ones pass
 WINDOW = 2000  # waiting jobs that an order looks at, the oldest first
+RECONSIDER = 1.0  # seconds between two looks at whether somebody should step back
+SWITCH = 1.0  # seconds that saving, stopping and starting again take, before one has been seen
 
 Key = tuple[str, int]
 
@@ -51,6 +58,19 @@ class AtWork:
     cpu: float = 0.0
     wanted: str = ""
     kill_at: float | None = None
+    priority: int = 0
+    served: float = 0.0
+    by_age: bool = False
+    asked_at: float = 0.0
+
+    def seen(self, now: float) -> RunningJob:
+        """As an order looks at it."""
+        predicted, elapsed = max(self.predicted, 1e-3), self.served + now - self.began
+        while predicted < elapsed:  # never "almost done" for ever
+            predicted *= 2
+        a = self.assignment
+        times = (a.id, self.released_at, self.began, predicted)
+        return RunningJob(*times, self.worker, a.class_key, a.cpus, self.priority, self.served)
 
 
 @dataclass
@@ -61,6 +81,8 @@ class Scheduler:
         root: the batch folder. executor: who runs the attempts; it is closed at the end. order: `jobs.batch.order`.
         fail_fast: cancel everything that waits as soon as one job has failed.
         serve: wait for more work when there is none.
+        fair_share: part of all turns that goes by age alone (`jobs.batch.lane`).
+        preempt: let a job step back for a more urgent one, if the order can compare them (`jobs.batch.preemption`).
         on_turn: called after each turn, for a live view.
     """
 
@@ -69,6 +91,8 @@ class Scheduler:
     order: Order = fifo
     fail_fast: bool = False
     serve: bool = False
+    fair_share: float = 0.1
+    preempt: bool = True
     on_turn: Callable[["Scheduler"], None] | None = None
     at_work: dict[Key, AtWork] = field(default_factory=dict)
 
@@ -78,6 +102,7 @@ class Scheduler:
         Raises:
             RunFolderError: another scheduler is here, or the folder cannot be written.
         """
+        self.lane = Lane(self.fair_share)
         lock = WriteLock(self.root, "scheduler")
         lock.demand()
         self.drain_since: float | None = None
@@ -104,6 +129,11 @@ class Scheduler:
     def _begin(self, lock: WriteLock) -> None:
         recover(self.store)
         self.predictor: Predictor = predictor(self.store)
+        self.load_costs: LoadCosts = load_costs(self.store)
+        self.switch, self.considered_at = SWITCH, 0.0
+        self.served_at: dict[str, float] = {}  # when a job was last served, where it was interrupted
+        self.held_since: dict[str, float] = {}  # jobs that wait for a warm worker
+        self.promised: list[str] = []  # jobs for which others stepped back
         self.known: dict[str, tuple[Predictor, QueuedJob, Request]] = {}
         self.learned_at, self.new_runs, self.beat_at = time.monotonic(), 0, time.monotonic()
         lock.beat()
@@ -129,11 +159,14 @@ class Scheduler:
         if work is None:
             return
         shutil.rmtree(work.assignment.scratch, ignore_errors=True)
-        state = settle(self.store, end, work.wanted)
+        state, now = settle(self.store, end, work.wanted), time.time()
         self.known.pop(end.id, None)
+        if state in WAITING:
+            self.served_at[end.id] = now
+        if work.wanted == "preempt" and end.outcome and end.outcome.ended == "stopped":
+            self.switch = 0.5 * (self.switch + now - work.asked_at)
         self.new_runs += state == "succeeded"
         if self.fail_fast and state in ("failed", "timed_out", "lost"):
-            now = time.time()
             self.store.run(
                 "UPDATE jobs SET state = 'cancelled', message = 'another job failed', ended = ? "
                 "WHERE state IN ('queued', 'checkpointed')",
@@ -153,11 +186,12 @@ class Scheduler:
                 pid, rss = beat[1]["pid"], beat[1]["rss_mb"]
                 self.store.set_attempt(*key, lease_until=work.lease_until, pid=pid, peak_rss=rss)
                 self.store.run("UPDATE jobs SET state = 'running' WHERE id = ? AND state = 'leased'", (key[0],))
-            if work.wanted == "" and key[0] in wished:
+            mild = work.wanted in ("", "preempt")  # a job that steps back may still be asked to hurry
+            if mild and key[0] in wished:
                 self._ask_to_end(work, "cancel")
-            if work.wanted == "" and work.wall is not None and now - work.began > work.wall:
+            elif mild and work.wall is not None and now - work.began > work.wall:
                 self._ask_to_end(work, "wall")
-            if work.wanted == "" and self.drain_since is not None:
+            elif mild and self.drain_since is not None:
                 self._ask_to_end(work, "drain")
             dead = now > work.lease_until and not self._still_computes(key, work, now)
             overdue = work.kill_at is not None and (now > work.kill_at or self.hurry)
@@ -170,8 +204,10 @@ class Scheduler:
         return {row["id"] for row in self.store.rows("SELECT id FROM jobs WHERE wanted = 'cancel'")}
 
     def _ask_to_end(self, work: AtWork, why: str) -> None:
-        work.wanted = work.wanted or why
-        work.kill_at = work.kill_at or time.time() + GRACE
+        if work.wanted in ("", "preempt"):
+            work.wanted, work.asked_at = why, time.time()
+        if why != "preempt":  # that has time until the end of its step
+            work.kill_at = work.kill_at or time.time() + GRACE
         with contextlib.suppress(OSError):
             work.assignment.contact.ask_to_end()
 
@@ -187,17 +223,24 @@ class Scheduler:
 
     def _start_what_fits(self) -> int:
         """-> how many jobs wait, among those that were looked at."""
-        free = self.executor.free()
+        free, now = self.executor.free(), time.time()
+        look = bool(free) or self._may_reconsider(now)
         rows = self.store.rows(
-            "SELECT id, kind, released_at, priority, class_key, features_json, request_json FROM jobs "
+            "SELECT id, kind, state, released_at, priority, class_key, features_json, request_json FROM jobs "
             "WHERE state IN ('queued', 'checkpointed') ORDER BY priority DESC, released_at LIMIT ?",
-            (WINDOW if free else 1,),
+            (WINDOW if look else 1,),
         )
-        if not free or not rows:
+        if not look or not rows:
             return len(rows)
         queued = [self._queued(row) for row in rows]
-        now, capacity = time.time(), self.executor.capacity
-        for job in ranked(self.order, queued, self._running(), free, now):
+        if not free:
+            self._make_room(queued, now)
+            return len(rows)
+        capacity = self.executor.capacity
+        line = ranked(self.order, queued, self._running(now), free, now)
+        line.sort(key=lambda job: job.id not in self.promised)  # stable
+        backlog: dict[str, float] = {}  # seconds of work that waits for a busy worker
+        for job, by_age in self.lane.in_turn(line, self.served_at):
             if not free:
                 break
             request = self.known[job.id][2]
@@ -208,10 +251,62 @@ class Scheduler:
                 if now - job.released_at > PATIENCE:
                     break  # room is kept for it, or smaller ones would pass it for ever
                 continue
-            worker = place(job, free)
-            free.remove(worker)
-            self._start(request, job, worker.id)
+            if worker := self._place(job, free, backlog, now):
+                free.remove(worker)
+                self._start(request, job, worker.id, by_age)
         return len(rows) if self.at_work else self._waiting()
+
+    def _place(
+        self, job: QueuedJob, free: list[WorkerView], backlog: dict[str, float], now: float
+    ) -> WorkerView | None:
+        """A worker for a job; None while it is worth to wait for a warm one, no longer than loading anew would take."""
+        if not job.class_key or not _shares(job):
+            worker = place(job, free, shares=False)
+        else:
+            cost = self.load_costs(job.class_key)
+            patient = now - self.held_since.setdefault(job.id, now) <= cost
+            left = {work.worker: work.seen(now).left(now) for work in self.at_work.values()}
+            staying = self.executor.staying() if patient and len(self.at_work) else []
+            busy = [Busy(v, left[v.id] + backlog.get(v.id, 0.0)) for v in staying if v.id in left]
+            worker = place(job, free, busy, load_cost=cost)
+        if isinstance(worker, Busy):
+            backlog[worker.view.id] = backlog.get(worker.view.id, 0.0) + job.predicted
+            return None
+        self.held_since.pop(job.id, None)
+        return worker
+
+    # -- stepping back ------------------------------------------------------------------------------------------------
+
+    def _may_reconsider(self, now: float) -> bool:
+        if not self.preempt or not hasattr(self.order, "urgency") or now - self.considered_at < RECONSIDER:
+            return False
+        return all(work.wanted == "" for work in self.at_work.values())
+
+    def _make_room(self, queued: list[QueuedJob], now: float) -> None:
+        """Ask one job at work to save itself for one that waits, where that is worth it."""
+        self.considered_at = now
+        running = {id: work.seen(now) for (id, _), work in self.at_work.items()}
+        may_stop = [running[id] for (id, n), work in self.at_work.items() if work.beat and not work.by_age]
+
+        def fits(job: QueuedJob, victim: RunningJob) -> bool:
+            others = (work.assignment for (id, _), work in self.at_work.items() if id != victim.id)
+            return self.executor.capacity.has_room(self.known[job.id][2], others)
+
+        found = exchange(
+            self.order,  # type: ignore[arg-type]  # it has an urgency: _may_reconsider has looked
+            queued,
+            list(running.values()),
+            may_stop,
+            lambda job: self.switch + self.load_costs(job.class_key),
+            fits,
+            now,
+        )
+        if found is None:
+            return
+        (work,) = (work for (id, _), work in self.at_work.items() if id == found.victim.id)
+        self._ask_to_end(work, "preempt")
+        self.promised.append(found.challenger)
+        self.store.event(now, found.victim.id, "preempted", f"steps back for {found.challenger[:12]}")
 
     def _waiting(self) -> int:
         return sum(self.store.counts().get(state, 0) for state in ("queued", "checkpointed"))
@@ -221,7 +316,7 @@ class Scheduler:
         self.store.set_job(id, state="failed", message=why, ended=time.time())
         self.store.event(time.time(), id, "failed", why)
 
-    def _start(self, request: Request, job: QueuedJob, worker: str) -> None:
+    def _start(self, request: Request, job: QueuedJob, worker: str, by_age: bool) -> None:
         now = time.time()
         wanted = "SELECT id, folder, spec_json, class_key, released_at FROM jobs WHERE id = ?"
         (row,) = self.store.rows(wanted, (job.id,))
@@ -250,10 +345,14 @@ class Scheduler:
             known = {"job_id": row["id"], "n": assignment.n, "settings_json": json.dumps(settings)}
             self.store.insert("attempts", **known, **lease)
             self.store.set_job(row["id"], state="leased", wanted="", size_pred=job.predicted, message="")
-        self.executor.start(assignment, worker, tiny=job.known and job.high < TINY)
+        self.executor.start(assignment, worker, tiny=_shares(job))
         self.at_work[assignment.key] = AtWork(
-            assignment, worker, now, now + 2 * LEASE, request.wall, row["released_at"], job.predicted
-        )
+            assignment, worker, now, now + 2 * LEASE, request.wall, row["released_at"], job.predicted,
+            priority=job.priority, served=job.served, by_age=by_age,
+        )  # fmt: skip
+        self.lane.count(by_age)
+        self.served_at.pop(job.id, None)
+        self.promised = [id for id in self.promised if id != job.id]
 
     def _clear(self, contact: Contact) -> None:
         with contextlib.suppress(OSError):
@@ -266,22 +365,23 @@ class Scheduler:
         if known is None or known[0] is not self.predictor or known[1].released_at != at:
             request = Request(**loads(request_json))
             guess = self.predictor(row["kind"], loads(row["features_json"]))
-            times = {"predicted": guess.median, "high": guess.high, "known": guess.known}
+            served = self._served(row["id"]) if row["state"] == "checkpointed" else 0.0
+            predicted = guess.after(served) if served else guess.median
+            times = {"predicted": predicted, "high": guess.high, "known": guess.known, "served": served}
             needs = {"cpus": request.cpus, "gpus": request.gpus, "priority": row["priority"]}
             known = self.predictor, QueuedJob(row["id"], at, **times, class_key=row["class_key"], **needs), request
             self.known[row["id"]] = known
         return known[1]
 
-    def _running(self) -> list[RunningJob]:
-        now = time.time()
-        running = []
-        for work in self.at_work.values():
-            predicted, elapsed = max(work.predicted, 1e-3), now - work.began
-            while predicted < elapsed:  # never "almost done" for ever
-                predicted *= 2
-            a = work.assignment
-            running.append(RunningJob(a.id, work.released_at, work.began, predicted, work.worker, a.class_key, a.cpus))
-        return running
+    def _served(self, id: str) -> float:
+        """Seconds of the attempts after which it saved itself."""
+        found = self.store.rows(
+            "SELECT sum(ended - started) AS seconds FROM attempts WHERE job_id = ? AND reason = 'stopped'", (id,)
+        )
+        return found[0]["seconds"] or 0.0
+
+    def _running(self, now: float) -> list[RunningJob]:
+        return [work.seen(now) for work in self.at_work.values()]
 
     # -- signs of life ------------------------------------------------------------------------------------------------
 
@@ -289,6 +389,7 @@ class Scheduler:
         few = len(self.predictor.laws) == 0 and self.new_runs > 0
         if few or (self.new_runs and time.monotonic() - self.learned_at > LEARN_EVERY):
             self.predictor, self.learned_at, self.new_runs = predictor(self.store), time.monotonic(), 0
+            self.load_costs = load_costs(self.store)
 
     def _look_alive(self, lock: WriteLock) -> None:
         if time.monotonic() - self.beat_at < BEAT_EVERY:
@@ -299,8 +400,9 @@ class Scheduler:
             self.store.run("DELETE FROM workers WHERE last_seen < ?", (now - 3600,))
             for view in self.executor.free():
                 self._see(view.id, "", list(view.resident), now)
+            staying = {view.id: list(view.resident) for view in self.executor.staying()}
             for work in self.at_work.values():
-                self._see(work.worker, work.assignment.id, [work.assignment.class_key], now)
+                self._see(work.worker, work.assignment.id, staying.get(work.worker, [work.assignment.class_key]), now)
 
     def _see(self, worker: str, job: str, resident: list[str], now: float) -> None:
         resident = [key for key in resident if key]
@@ -326,3 +428,8 @@ class Scheduler:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _shares(job: QueuedJob) -> bool:
+    """Whether it may use a process that has done others."""
+    return job.known and job.high < (SHORT if job.class_key else TINY)

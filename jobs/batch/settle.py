@@ -46,6 +46,7 @@ def settle(store: Store, end: Ended, wanted: str = "") -> str:
             counts=int(verdict.counts),
             settings_json=json.dumps(settings),
             lease_until=now,
+            warm=None if outcome.warm is None else int(outcome.warm),
         )
         if outcome.peak_rss is not None:
             store.set_attempt(end.id, end.n, peak_rss=outcome.peak_rss)

@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS attempts (
     job_id TEXT NOT NULL, n INTEGER NOT NULL, worker TEXT NOT NULL, pid INTEGER, lease_until REAL NOT NULL,
     started REAL NOT NULL, ended REAL, exit_code INTEGER, reason TEXT NOT NULL DEFAULT '', traceback_hash TEXT,
     peak_rss REAL, peak_device REAL, checkpoint INTEGER, counts INTEGER NOT NULL DEFAULT 0, settings_json TEXT,
-    PRIMARY KEY (job_id, n)
+    warm INTEGER, PRIMARY KEY (job_id, n)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS attempts_open ON attempts (ended) WHERE ended IS NULL;
 CREATE TABLE IF NOT EXISTS metrics (
@@ -91,6 +91,8 @@ class Store:
             # Losing the last moments of the queue costs a repeated look at a run folder, never a result.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_SCHEMA)
+            if "warm" not in {row[1] for row in connection.execute("PRAGMA table_info(attempts)")}:
+                connection.execute("ALTER TABLE attempts ADD COLUMN warm INTEGER")  # a queue from before there was one
         else:
             connection = self._reader("mode=ro")
             try:

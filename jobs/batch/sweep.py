@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from jobs.batch.axes import axis, is_swept
+from jobs.batch.classes import default_class, entry
 from jobs.batch.request import Request
 from jobs.batch.sampling import Point, Sampling, points
 from jobs.errors import JobError
@@ -147,14 +148,8 @@ def set_entry(data: dict[str, Any], key: str, value: Any) -> None:
 
 
 def class_key(job: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """What jobs of one class have in common, in one word; "" without keys."""
-    words = []
-    for key in keys:
-        place: Any = job
-        for part in key.split("."):
-            place = place.get(part) if isinstance(place, Mapping) else None
-        words.append(f"{key}={place}")
-    return " ".join(words)
+    """What jobs of one class have in common, in one word; without keys, what their kind says."""
+    return " ".join(f"{key}={entry(job, key)}" for key in keys) if keys else default_class(job)
 
 
 def _member(start: dict[str, Any], row: Point, index: int, count: int, folder: Path) -> Member:

@@ -27,6 +27,8 @@ ExecutorName = Annotated[str, typer.Option(help="local or ray.")]
 Workers = Annotated[int | None, typer.Option(help="Jobs at the same time. Default: from cores and free memory.")]
 Address = Annotated[str | None, typer.Option(help="Of a running Ray, e.g. 127.0.0.1:6379. Default: one of our own.")]
 OrderName = Annotated[str, typer.Option(help="Which job goes next: guess_edf, rg, rg_x, shortest or fifo.")]
+FairShare = Annotated[float, typer.Option(help="Part of all turns that goes by age, whatever the order says.")]
+Preempt = Annotated[bool, typer.Option("--preempt/--no-preempt", help="Long jobs save themselves for urgent ones.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Cancel the rest as soon as one job has failed.")]
 Cpus = Annotated[int | None, typer.Option(help="Cores of a job.")]
 Gpus = Annotated[float | None, typer.Option(help="GPUs of a job, or a fraction of one.")]
@@ -95,6 +97,8 @@ def sweep(
     workers: Workers = None,
     address: Address = None,
     order: OrderName = "guess_edf",
+    fair_share: FairShare = 0.1,
+    preempt: Preempt = True,
     fail_fast: FailFast = False,
 ) -> None:
     """Queue a job once for every combination of values, and work the queue off."""
@@ -109,7 +113,8 @@ def sweep(
         made = load_sweep(file, entries or [], resources=asked or None, **options)
         found = submit_sweep(root, made)
         print_submitted(found, made.name)
-        return 0 if queue else _work_off(root, found.ids, found.sweep, executor, workers, address, order, fail_fast)
+        rules = {"fail_fast": fail_fast, "fair_share": fair_share, "preempt": preempt}
+        return 0 if queue else _work_off(root, found.ids, found.sweep, executor, workers, address, order, **rules)
 
     end(work)
 
@@ -121,6 +126,8 @@ def resume(
     workers: Workers = None,
     address: Address = None,
     order: OrderName = "guess_edf",
+    fair_share: FairShare = 0.1,
+    preempt: Preempt = True,
     fail_fast: FailFast = False,
     serve: Annotated[bool, typer.Option("--serve", help="Stay, and wait for more jobs.")] = False,
 ) -> None:
@@ -130,7 +137,8 @@ def resume(
         from jobs.batch.store import Store
 
         Store(root).close()  # refuses where there is no batch
-        return _work_off(root, None, None, executor, workers, address, order, fail_fast, serve)
+        rules = {"fail_fast": fail_fast, "fair_share": fair_share, "preempt": preempt, "serve": serve}
+        return _work_off(root, None, None, executor, workers, address, order, **rules)
 
     end(work)
 
@@ -437,10 +445,13 @@ def _work_off(
     workers: int | None,
     address: str | None,
     order: str,
-    fail_fast: bool = False,
-    serve: bool = False,
+    **rules: Any,
 ) -> int:
-    """Be the scheduler, or watch the one that is there. -> exit code"""
+    """Be the scheduler, or watch the one that is there. -> exit code
+
+    Args:
+        rules: more for `jobs.batch.queue.work_off`.
+    """
     from jobs.batch.lock import scheduler_alive
     from jobs.batch.queue import wait_for, work_off
     from jobs.batch.screen import LiveView, print_ending
@@ -458,8 +469,7 @@ def _work_off(
                 workers=workers,
                 address=address,
                 order=order,
-                fail_fast=fail_fast,
-                serve=serve,
+                **rules,
                 on_turn=lambda scheduler: view.look(scheduler.store),
             )
     with Store(root) as store:

@@ -16,11 +16,11 @@ Overrides = Annotated[
 
 def end(work: Callable[[], int]) -> None:
     """Run a command; an error of the user's is one sentence on stderr and exit code 2."""
-    from jobs.runner import USER_ERRORS
+    from jobs.user_errors import user_errors
 
     try:
         code = work()
-    except USER_ERRORS as error:
+    except user_errors() as error:
         typer.echo(f"formgrad: {error}", err=True)
         code = 2
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from jobs.features_spec import DomainSpec, FeaturesJob
 from jobs.observer import Observer
 from jobs.store import Run, readable_errors
 from topopt.cad.region import Region
-from topopt.cad.svg import svg_text
+from topopt.cad.svg import FILL, svg_text
 from topopt.cad.whole import write_whole
 from topopt.errors import OutlineError
 from topopt.features import Settings, layout, tasks
@@ -85,7 +85,9 @@ class FeaturesRun:
         look = self.run.folder / "looks" / "outlines.svg"
         with readable_errors(self.run.folder):
             look.parent.mkdir(exist_ok=True)
-            write_whole(look, svg_text(drawn, self._annotation(), name=self.job.name).encode())
+            # Material in grey: the domain behind white voids, or bars on a white domain.
+            fills = (FILL, "#ffffff") if self.job.feature == "void" else ("#ffffff", FILL)
+            write_whole(look, svg_text(drawn, self._annotation(), name=self.job.name, fills=fills).encode())
 
     def finish(self, series: Series) -> dict[str, Any]:
         """Exact shapes of the best start, files, and the outline meshed to fit and solved again."""

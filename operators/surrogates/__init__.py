@@ -4,6 +4,8 @@ A surrogate is told of an anchor, a design and its solved state, and answers wit
 
     surrogate.anchor(x, u)
     u_hat, pull = surrogate.state(x);   pull(w) = (du_hat/dx)^T w
+
+One that has `learns = True` and a method `learn(x, u)` is told of every other solve as well.
 """
 
 from collections.abc import Callable

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from operators.models import Operator
 from operators.surrogates import Pull, Vector
+from operators.view import Anchor, View, predict
 
 
 @dataclass
@@ -32,12 +33,45 @@ class Neural:
     def state(self, x: Vector) -> tuple[Vector, Pull]:
         design = self._tensor(x).requires_grad_()
         u = self.model(self.features(design), self.reference)
-
-        def pull(w: Vector) -> Vector:
-            (slope,) = torch.autograd.grad(u, design, self._tensor(w).reshape(u.shape), retain_graph=True)
-            return slope.double().numpy()
-
-        return u.detach().double().numpy().reshape(-1), pull
+        return _answer(u, design)
 
     def _tensor(self, values: Vector) -> Tensor:
-        return torch.as_tensor(np.asarray(values), dtype=next(self.model.parameters()).dtype)
+        return torch.as_tensor(np.asarray(values), dtype=self.model.of_states.mean.dtype)
+
+
+@dataclass
+class Viewed:
+    """An operator that sees the problem through a view, for instance on a coarser grid; the anchor is its reference.
+
+    Args:
+        model: trained, in evaluation mode. referred: False for an operator that was trained without references.
+    """
+
+    model: Operator
+    view: View
+    name: str = "neural operator"
+    referred: bool = True
+    at: Anchor | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.view = self.view.to(self.model.of_states.mean.dtype)
+
+    def anchor(self, x: Vector, u: Vector) -> None:
+        if self.referred:
+            self.at = Anchor(self._tensor(x)[None], self._tensor(u)[None])
+
+    def state(self, x: Vector) -> tuple[Vector, Pull]:
+        design = self._tensor(x).requires_grad_()
+        return _answer(predict(self.model, self.view, design[None], self.at), design)
+
+    def _tensor(self, values: Vector) -> Tensor:
+        return torch.as_tensor(np.asarray(values), dtype=self.model.of_states.mean.dtype)
+
+
+def _answer(u: Tensor, design: Tensor) -> tuple[Vector, Pull]:
+    def pull(w: Vector) -> Vector:
+        cotangent = torch.as_tensor(np.asarray(w), dtype=u.dtype).reshape(u.shape)
+        (slope,) = torch.autograd.grad(u, design, cotangent, retain_graph=True)
+        return slope.double().numpy()
+
+    return u.detach().double().numpy().reshape(-1), pull

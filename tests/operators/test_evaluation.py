@@ -106,7 +106,8 @@ def test_a_trained_operator_comes_back_from_its_file_with_its_view(tmp_path: Pat
     save(found, tmp_path / "small.safetensors")
     back = load(tmp_path / "small.safetensors")
     anchor = Anchor(learnt.design[:1], learnt.state[:1])
-    assert torch.equal(predict(found, view(), learnt.design[1:2], anchor), predict(back, view(), learnt.design[1:2], anchor))
+    before, after = (predict(model, view(), learnt.design[1:2], anchor) for model in (found, back))
+    assert torch.equal(before, after)
 
 
 def test_the_recipe_states_its_family() -> None:

@@ -29,13 +29,21 @@ def alone(number: int) -> HybridResult:
     return to_target(number, mode="solver_only")
 
 
+def gap(result: HybridResult, number: int) -> float:
+    return result.J / optimum(number) - 1
+
+
+def lowest(result: HybridResult) -> float:
+    return min(line.J for line in result.log if line.event in SOLVED)
+
+
 # -- surrogates of known quality --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", MEMBERS)
 def test_a_perfect_surrogate_needs_four_solves(number: int) -> None:
     result = to_target(number, Perfect(member(number)[0]))
-    assert result.J <= 1.005 * optimum(number)
+    assert gap(result, number) <= 0.005
     assert result.spent.forward <= 4
     assert result.spent.adjoint <= 2
     assert alone(number).spent.forward >= 20
@@ -44,7 +52,7 @@ def test_a_perfect_surrogate_needs_four_solves(number: int) -> None:
 @pytest.mark.parametrize("number", MEMBERS)
 def test_an_adversary_costs_little_more_than_no_surrogate(number: int) -> None:
     result, solver = to_target(number, Perfect(member(number)[0], sign=-1.0)), alone(number)
-    assert result.J <= 1.005 * optimum(number)
+    assert gap(result, number) <= 0.005
     assert result.spent.solves <= 1.5 * solver.spent.solves + 30
     assert any(line.event == "the solver goes on alone" for line in result.log)
 
@@ -52,14 +60,14 @@ def test_an_adversary_costs_little_more_than_no_surrogate(number: int) -> None:
 @pytest.mark.parametrize("number", MEMBERS)
 def test_a_constant_surrogate_costs_its_patience(number: int) -> None:
     result, solver = to_target(number, Constant()), alone(number)
-    assert result.J <= 1.005 * optimum(number)
+    assert gap(result, number) <= 0.005
     assert result.spent.solves <= solver.spent.solves + 2 * HybridSettings().patience + 10
 
 
 @pytest.mark.parametrize("number", MEMBERS)
 def test_a_surrogate_that_is_right_near_the_anchor_helps(number: int) -> None:
     result, solver = to_target(number, Local(member(number)[0])), alone(number)
-    assert result.J <= 1.005 * optimum(number)
+    assert gap(result, number) <= 0.005
     assert result.spent.solves < solver.spent.solves
 
 
@@ -71,14 +79,14 @@ def test_a_reduced_model_beats_the_solver_alone() -> None:
         states += [problem.solve(t * start + (1 - t) * run.x) for t in np.linspace(0, 1, 8)]
     for number in MEMBERS:
         result = to_target(number, PodGalerkin.of(member(number)[0], np.array(states), 25))
-        assert result.J <= 1.005 * optimum(number)
+        assert gap(result, number) <= 0.005
         assert result.spent.solves <= 0.5 * alone(number).spent.solves
 
 
 @pytest.mark.parametrize("correction", ["additive", "rank_one"])
 def test_both_corrections_reach_the_optimum(correction: Any) -> None:
     result = to_target(0, Perfect(member(0)[0]), correction=correction)
-    assert result.J <= 1.005 * optimum(0)
+    assert gap(result, 0) <= 0.005
     assert result.spent.forward <= 4
 
 
@@ -119,7 +127,7 @@ def test_the_surrogate_alone_solves_twice_and_tells_what_it_believed() -> None:
 def test_without_correction_no_adjoint_is_spent() -> None:
     for mode in ("hybrid_reference", "hybrid_every_k"):
         result = to_target(0, Perfect(member(0)[0]), mode=mode)
-        assert result.J <= 1.005 * optimum(0)
+        assert gap(result, 0) <= 0.005
         assert result.spent.adjoint == 0
 
 
@@ -127,14 +135,13 @@ def test_the_reference_hybrid_ends_by_itself_with_a_bad_surrogate() -> None:
     problem, start = member(0)
     result = hybrid(problem, start, Constant(), HybridSettings(mode="hybrid_reference", radius=1.0))
     assert "surrogate leads no further" in result.message or "promises nothing" in result.message
-    assert result.J == min(line.J for line in result.log)
+    assert lowest(result) == result.J
 
 
 def test_every_k_follows_without_a_test_and_returns_the_best() -> None:
     problem, start = member(0)
     result = hybrid(problem, start, Constant(), HybridSettings(mode="hybrid_every_k", inner_steps=5, radius=4.0))
-    solved = [line.J for line in result.log]
-    assert result.J == min(solved)
+    assert lowest(result) == result.J
     assert {line.event for line in result.log} <= {"start", "accepted"}
 
 
@@ -144,8 +151,7 @@ def test_never_worse_than_the_best_that_was_solved(mode: Mode, sign: float) -> N
     problem, start = member(1)
     settings = HybridSettings(mode=mode, most_forward=12)
     result = hybrid(problem, start, Perfect(member(1)[0], sign), settings)
-    solved = [line.J for line in result.log if line.event in SOLVED]
-    assert result.J == min(solved)
+    assert lowest(result) == result.J
     assert problem.objective(problem.solve(result.x), result.x) == pytest.approx(result.J, rel=1e-12)
 
 
@@ -156,7 +162,7 @@ def test_it_stops_where_the_true_gradient_vanishes() -> None:
     problem, start = member(2)
     result = hybrid(problem, start, Perfect(member(2)[0]), HybridSettings(tolerance=1e-3))
     assert "optimal" in result.message
-    assert result.J <= 1.0005 * optimum(2)
+    assert gap(result, 2) <= 5e-4
 
 
 def test_the_budget_is_kept() -> None:
@@ -165,7 +171,7 @@ def test_the_budget_is_kept() -> None:
             problem, start = member(0)
             result = hybrid(problem, start, surrogate, HybridSettings(most_forward=most))
             assert problem.spent.forward == result.spent.forward <= most
-            assert result.J == min(line.J for line in result.log if line.event in SOLVED)
+            assert lowest(result) == result.J
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -211,8 +217,8 @@ def test_a_solver_that_fails_is_a_rejection() -> None:
     easy, start = member(0)
     problem = Brittle(easy.square, easy.data, easy.sigma)
     result = hybrid(problem, start, Perfect(easy), HybridSettings(target=1.005 * optimum(0)))
-    assert result.J <= 1.005 * optimum(0)
-    assert any(line.event == "failed" and line.J == np.inf for line in result.log)
+    assert gap(result, 0) <= 0.005
+    assert any(line.event == "failed" and np.isinf(line.J) for line in result.log)
 
 
 class Failing(Constant):
@@ -229,7 +235,7 @@ class Failing(Constant):
 
 def test_a_surrogate_without_states_leaves_it_to_the_solver() -> None:
     result = to_target(0, Failing())
-    assert result.J <= 1.005 * optimum(0)
+    assert gap(result, 0) <= 0.005
     assert result.spent.solves <= 1.5 * alone(0).spent.solves + 30
 
 

@@ -1,5 +1,6 @@
 """Problems with the state in sight, and reduced bases of them: exact derivatives, exact counts, feasible ways."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,14 @@ import pytest
 from operators.errors import OperatorError
 from operators.hybrid import HybridSettings, hybrid, violation
 from operators.inner_loop import Ball, covector
+from operators.model import Model
 from operators.problems.compliance import Compliance, cantilever, cone_filter
 from operators.solver import Solver
+from operators.stationarity import stationarity
 from operators.surrogates import Vector
 from operators.surrogates.frozen import MeanJacobian
 from operators.surrogates.reduced_basis import ReducedBasis
+from optim.functions import Linear
 from optim.space import Euclidean, Weighted
 from pde.fem.product import Together
 from pde.functional import Solved, taylor_test
@@ -23,13 +27,17 @@ FEM = {"cantilever": {"n": 10}, "reactor": {"n": 8}, "double_pipe": {"n": 6, "fi
 
 @pytest.fixture(scope="module", params=["voxels", *FEM])
 def problem(request: pytest.FixtureRequest) -> Any:
-    if request.param == "voxels":
+    return posed(request.param)
+
+
+def posed(name: str) -> Any:
+    if name == "voxels":
         return cantilever((8, 4))
     pytest.importorskip("dolfinx_solver", reason="DOLFINx is not installed")
     from operators.problems.fem import FemProblem
     from pde import problems
 
-    return FemProblem(problems.pose(request.param, **FEM[request.param]))
+    return FemProblem(problems.pose(name, **FEM[name]))
 
 
 def design(problem: Any, seed: int = 0) -> Vector:
@@ -78,6 +86,34 @@ def test_a_basis_that_holds_the_state_is_exact(problem: Any) -> None:
     assert pull(w) @ d == pytest.approx(w @ difference, rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["voxels", "cantilever"])
+def test_compliance_is_learnt_with_its_gradient(name: str) -> None:
+    """The state is its own adjoint, so a basis that has learnt it has the true gradient there, without an adjoint."""
+    problem = posed(name)
+    x = design(problem)
+    u = problem.solve(x)
+    surrogate = ReducedBasis.of(problem, np.array([problem.solve(design(problem, k)) for k in range(2, 6)]), 3)
+    surrogate.anchor(x, u)
+    model = Model(problem, surrogate, x, u)
+    g = problem.adjoint_gradient(x, u)
+    np.testing.assert_allclose(model.slope, g, rtol=1e-6, atol=1e-8 * np.abs(g).max())
+
+
+def test_a_full_basis_forgets_the_oldest() -> None:
+    problem = cantilever((8, 4))
+    states = np.array([problem.solve(design(problem, k)) for k in range(2, 6)])
+    surrogate = replace(ReducedBasis.of(problem, states, 2), room=2)
+    designs = [design(problem, k) for k in range(10, 13)]
+    for x in designs:
+        surrogate.learn(x, problem.solve(x))
+    errors = [float(np.abs(surrogate.state(x)[0] - u).max() / np.abs(u).max()) for x, u in solved(problem, designs)]
+    assert errors[0] > 1e-6 > max(errors[1:])
+
+
+def solved(problem: Compliance, designs: list[Vector]) -> list[tuple[Vector, Vector]]:
+    return [(x, problem.solve(x)) for x in designs]
+
+
 def test_counts_are_those_of_the_run(problem: Any) -> None:
     solver = Solver(problem, 10)
     one = solver.solve(design(problem, 4))
@@ -90,12 +126,8 @@ def test_counts_are_those_of_the_run(problem: Any) -> None:
 
 
 def test_the_jacobian_is_that_of_the_state() -> None:
-    pytest.importorskip("dolfinx_solver", reason="DOLFINx is not installed")
-    from operators.problems.fem import FemProblem
-    from pde import problems
-
     for name in ("cantilever", "reactor"):
-        problem = FemProblem(problems.pose(name, **FEM[name]))
+        problem = posed(name)
         x, d = design(problem), np.random.default_rng(0).standard_normal(problem.n)
         B = problem.jacobian(x, problem.solve(x))
         difference = (problem.solve(x + 1e-5 * d) - problem.solve(x - 1e-5 * d)) / 2e-5
@@ -157,6 +189,26 @@ def test_a_learning_basis_needs_fewer_solves_than_mma() -> None:
     result = hybrid(problem, x0, surrogate, HybridSettings(radius=0.5 * problem.n**0.5, target=target))
     assert target >= result.J
     assert result.spent.forward < needed
+
+
+@dataclass
+class Knapsack:
+    """min g . x with x_1 + x_2 + x_3 <= 1.5 in the box: the cheapest are full, one is half full."""
+
+    lower = np.zeros(3)
+    upper = np.ones(3)
+    constraints = (Linear(np.ones((1, 3)), np.array([1.5])),)
+    space = Euclidean()
+
+
+def test_stationarity_vanishes_at_the_optimum_only() -> None:
+    problem: Any = Knapsack()
+    g = np.array([-3.0, -2.0, -1.0])
+    assert stationarity(problem, np.array([1.0, 0.5, 0.0]), g) == pytest.approx(0, abs=1e-12)
+    # The multiplier is 2: what is left pulls the first up and the third down.
+    assert stationarity(problem, np.full(3, 0.5), g) == pytest.approx(2**0.5)
+    # No constraint is active: nothing holds the gradient back.
+    assert stationarity(problem, np.full(3, 0.1), g) == pytest.approx(14**0.5)
 
 
 def test_the_filter_keeps_a_constant_and_reaches_no_farther() -> None:

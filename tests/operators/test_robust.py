@@ -31,15 +31,15 @@ def batch(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def test_averaging_is_right_until_it_is_attacked() -> None:
-    x, y = batch(200_000, torch.Generator().manual_seed(0))
+    x, y = batch(50_000, torch.Generator().manual_seed(0))
     phi = 0.5 * (1 + erf(3 / sqrt(2)))
     mean = x[:, 1:].mean(1)
-    assert float((mean * y > 0).float().mean()) == pytest.approx(phi, abs=5e-4)
+    assert float((mean * y > 0).float().mean()) == pytest.approx(phi, abs=1e-3)
     # An attack of 2 eta against the label moves the mean from eta y to -eta y.
     attacked = ascend(lambda z: -(z[:, 1:].mean(1) * y), x, 2 * ETA, 5)[:, 1:].mean(1)
-    assert float((attacked * y > 0).float().mean()) == pytest.approx(1 - phi, abs=5e-4)
+    assert float((attacked * y > 0).float().mean()) == pytest.approx(1 - phi, abs=1e-3)
     first = ascend(lambda z: -(z[:, 0] * y), x, 2 * ETA, 5)[:, 0]
-    assert float((first * y > 0).float().mean()) == pytest.approx(0.95, abs=2e-3)
+    assert float((first * y > 0).float().mean()) == pytest.approx(0.95, abs=4e-3)
 
 
 def test_a_linear_surrogate_is_exploited_in_closed_form() -> None:
@@ -112,7 +112,8 @@ class TwoLayer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.w = nn.Parameter(0.01 * torch.randn(2, 8, D + 1))
+        # Much smaller, and the cubic start of s lets the decay win: all weights vanish.
+        self.w = nn.Parameter(0.1 * torch.randn(2, 8, D + 1))
 
     def forward(self, x: Tensor) -> Tensor:
         """F_+ - F_-, (B,)."""
@@ -126,7 +127,7 @@ def trained(robust: bool) -> TwoLayer:
     torch.manual_seed(0)
     net, generator = TwoLayer(), torch.Generator().manual_seed(1)
     optimizer = torch.optim.SGD(net.parameters(), 0.1, weight_decay=2e-3)
-    for _ in range(12_000):
+    for _ in range(3000):
         x, y = batch(256, generator)
         if robust:
             x = ascend(lambda z, y=y: -y * net(z), x, 2 * ETA, 5)

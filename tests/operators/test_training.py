@@ -13,6 +13,7 @@ import torch
 from operators.errors import OperatorError, TrainingError
 from operators.losses import Weights
 from operators.models import weights_of
+from operators.processes import gradients, set_gradients
 from operators.samples import with_pullbacks, with_tangents
 from operators.training import OPTIMIZERS, SCHEDULES, Report, TrainingSettings, train
 from tests.operators.small import data, member, operator, view
@@ -121,6 +122,21 @@ def test_every_optimizer_with_every_schedule(optimizer: str, schedule: str) -> N
     learnt, judged = data()
     settings = TrainingSettings(steps=3, validate_every=3, optimizer=optimizer, schedule=schedule)
     assert np.isfinite(train(operator(), view(), learnt, judged, settings).history[-1].error)
+
+
+def test_gradients_of_complex_weights_travel_as_two_numbers() -> None:
+    real, spectral = torch.randn(2, 3), torch.randn(4, dtype=torch.complex64)
+    unused = torch.zeros(2, requires_grad=True)
+    for p in (real, spectral):
+        p.grad = torch.randn_like(p)
+    before = [real.grad, spectral.grad]
+    flat = gradients([real, spectral, unused])
+    assert flat.shape == (6 + 8 + 2,)
+    set_gradients([real, spectral, unused], flat / 2)
+    for p, g in zip((real, spectral), before, strict=True):
+        assert g is not None
+        torch.testing.assert_close(p.grad, g / 2)
+    torch.testing.assert_close(unused.grad, torch.zeros(2))
 
 
 PROCESS = """

@@ -12,15 +12,23 @@ from topopt.cad.region import Region
 from topopt.cad.wires import Wire, bounds_of
 from topopt.errors import ExportError
 
+FILL = "#c8d3dc"
 _MARGIN = 0.1  # of the larger side
 _STROKE = 0.003
 _TURN = 0.75 * math.pi
 
 
 def svg_text(
-    regions: Sequence[Region], annotation: Annotation | None = None, *, name: str = "part", fill: str = "#c8d3dc"
+    regions: Sequence[Region],
+    annotation: Annotation | None = None,
+    *,
+    name: str = "part",
+    fills: Sequence[str] = (FILL,),
 ) -> str:
     """The file's content. One user unit is a millimetre. Each region is one path with the id `outline-N`.
+
+    Args:
+        fills: colours of the first regions, in their order; the last one serves the rest.
 
     Raises:
         ExportError: there is nothing to draw.
@@ -31,9 +39,10 @@ def svg_text(
     side = max(upper[0] - lower[0], upper[1] - lower[1])
     page = _Page((lower, upper), _MARGIN * side)
     stroke = f'stroke="#1b2a36" stroke-width="{_number(_STROKE * side)}" stroke-linejoin="round"'
+    colours = [fills[min(k, len(fills) - 1)] for k in range(len(regions))]
     paths = [
-        f'<path id="outline-{k}" fill="{fill}" fill-rule="evenodd" {stroke} d="{page.path(region.wires)}"/>'
-        for k, region in enumerate(regions, start=1)
+        f'<path id="outline-{k}" fill="{colour}" fill-rule="evenodd" {stroke} d="{page.path(region.wires)}"/>'
+        for k, (region, colour) in enumerate(zip(regions, colours, strict=True), start=1)
     ]
     marks = page.marks(annotation, side) if annotation else []
     width, height = (_number(v) for v in page.size)

@@ -22,7 +22,7 @@ needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="
 @needs_ray
 @pytest.mark.slow
 def test_two_workers_of_which_one_is_killed(root):
-    entries, base = ("seed=range(1,6)",), {"steps": 12, "seconds": 0.1}
+    entries, base = ("seed=range(1,6)",), {"steps": 12, "seconds": 0.1, "warm": "a"}
     ids = queue_probes(root, *entries, base=base)
     scheduler = start_scheduler(root, executor="ray")
     try:
@@ -37,7 +37,9 @@ def test_two_workers_of_which_one_is_killed(root):
     assert [row["state"] for row in rows] == ["succeeded"] * 6
     with Store(root) as store:
         reasons = [row["reason"] for row in store.rows("SELECT reason FROM attempts")]
+        classed = store.rows("SELECT warm FROM attempts WHERE reason = 'succeeded'")
         (mark,) = {row["worker"] for row in store.rows("SELECT DISTINCT worker FROM attempts")}
+    assert {row["warm"] for row in classed} <= {0, 1}, "each says whether it found its class warm"
     assert reasons.count("lost") == 1 and reasons.count("succeeded") == 6
     calm = run_probes(root.with_name("calm"), *entries, base=base)
     assert [_x(row) for row in rows] == [_x(row) for row in calm]

@@ -8,7 +8,8 @@ from jobs.batch.assignment import Assignment
 from jobs.batch.capacity import Capacity
 from jobs.batch.identity import Inputs
 from jobs.batch.local import LocalExecutor, worker_environment
-from jobs.batch.order import ORDERS, QueuedJob, WorkerView, order_named, place, ranked, shortest_first
+from jobs.batch.order import ORDERS, QueuedJob, WorkerView, order_named, ranked, shortest_first
+from jobs.batch.placement import place
 from jobs.batch.prediction import Predictor, size_features
 from jobs.batch.probe import ProbeJob
 from jobs.batch.request import Request, read_duration

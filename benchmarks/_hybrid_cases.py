@@ -1,0 +1,216 @@
+"""Families of problems for `benchmarks.hybrid`: members with unseen starts, and surrogates from a few solver-only runs.
+
+inversion    B3   log-permeability from noisy pressures, 24 x 24; each member has its own truth, data and start
+cantilever   B4b  stiffness of 60 x 30 squares, bounds and a volume constraint; members differ in their start
+reactor      B7   yield of a channel, bounds; members differ in their start
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.hybrid import HybridSettings, hybrid
+from operators.surrogates import Surrogate
+from operators.surrogates.frozen import MeanJacobian
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A surrogate for any member: make(problem), and the solves and seconds that it cost before the first of them;
+    resolution: see `HybridSettings`."""
+
+    name: str
+    make: Callable[[Any], Surrogate]
+    solves: int
+    seconds: float
+    resolution: float = 1e-9
+
+
+@dataclass(frozen=True)
+class Case:
+    """Attributes:
+    member: number -> problem and start. train: -> surrogates, the one that the gates are about first.
+    radius: first radius of the hybrid. allowed: gap to the reference that counts as reached.
+    reference_solves: forward solves of the reference. most_forward: of the hybrids. inner_steps: of their inner runs.
+    """
+
+    name: str
+    member: Callable[[int], tuple[Any, Vector]]
+    train: Callable[[], list[Trained]]
+    radius: float
+    allowed: float
+    reference_solves: int
+    most_forward: int
+    inner_steps: int
+
+
+class Recording:
+    """A problem whose solved designs and states are kept, in order."""
+
+    def __init__(self, problem: Any) -> None:
+        self._problem, self.designs, self.states = problem, [], []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
+
+    def solve(self, x: Vector) -> Vector:
+        u = self._problem.solve(x)
+        self.designs.append(np.array(x))
+        self.states.append(u)
+        return u
+
+
+@dataclass
+class Runs:
+    """What solver-only runs left behind: designs and states of a few iterates of each, and their last designs."""
+
+    problems: list[Any]
+    designs: list[Vector]
+    states: list[Vector]
+    ends: list[tuple[Any, Vector, Vector]]
+    solves: int
+    seconds: float
+
+
+def record(members: Iterator[tuple[Any, Vector]], most_forward: int, keep: int) -> Runs:
+    """Solver-only runs; of each the first `keep` / 2 designs and as many spread over the rest."""
+    began, runs = time.perf_counter(), Runs([], [], [], [], 0, 0.0)
+    for problem, x0 in members:
+        seen: Any = Recording(problem)
+        result = hybrid(seen, x0, None, HybridSettings("solver_only", most_forward=most_forward))
+        last = len(seen.states) - 1
+        picked = np.unique([*range(keep // 2), *np.linspace(keep // 2, last, keep - keep // 2).astype(int)])
+        runs.designs += [seen.designs[k] for k in picked if k <= last]
+        runs.states += [seen.states[k] for k in picked if k <= last]
+        end = next(k for k, x in enumerate(seen.designs) if np.array_equal(x, result.x))
+        runs.ends.append((problem, seen.designs[end], seen.states[end]))
+        runs.problems.append(problem)
+        runs.solves += result.spent.solves
+    runs.seconds = time.perf_counter() - began
+    return runs
+
+
+def mean_jacobian(runs: Runs, jacobian: Callable[[Any, Vector, Vector], Vector], most: int) -> Trained:
+    """The mean of du/dx at the last designs; each costs as many tangent solves as there are variables."""
+    began = time.perf_counter()
+    mean = MeanJacobian.of(jacobian(*end) for end in runs.ends[:most])
+    tangents = min(most, len(runs.ends)) * len(runs.ends[0][1])
+    return Trained(mean.name, lambda problem: mean, runs.solves + tangents, runs.seconds + time.perf_counter() - began)
+
+
+# -- B3 ---------------------------------------------------------------------------------------------------------------
+
+
+def inversion(quick: bool) -> Case:
+    from operators.surrogates.galerkin import PodGalerkin
+    from pde.inversion import Inversion, Square
+
+    square = Square.of(12 if quick else 24)
+    ranks = (20, 10) if quick else (40, 20)
+
+    def jacobian(problem: Any, x: Vector, u: Vector) -> Vector:
+        return np.stack([problem.tangent(x, u, e) for e in np.eye(problem.n)], axis=1)
+
+    def train() -> list[Trained]:
+        members = (Inversion.member(square, number) for number in range(200, 208 if quick else 230))
+        runs = record(members, 60, 16)
+        reduced = [pod(PodGalerkin, runs, rank) for rank in ranks]
+        return [*reduced, mean_jacobian(runs, jacobian, 4 if quick else 30), *neural(square)]
+
+    return Case("inversion", lambda k: Inversion.member(square, 100 + k), train, 30.0, 0.005, 300, 40, 50)
+
+
+def neural(square: Any) -> list[Trained]:
+    """The operators that ship for this grid; what their training cost is for `benchmarks.operators` to say."""
+    paths = sorted((Path(__file__).parents[1] / "assets" / "operators").glob("inversion*.safetensors"))
+    if not paths or square.n != 24:
+        return []
+    from operators.models import load
+    from operators.recipes import find
+    from operators.surrogates.neural import Viewed
+
+    found = [Viewed(load(path), find("inversion").view(), name=f"neural {path.stem}") for path in paths]
+    return [Trained(one.name, lambda problem, one=one: one, 0, 0.0, 1e-6) for one in found]
+
+
+def pod(kind: Any, runs: Runs, rank: int, **more: Any) -> Trained:
+    """A reduced basis of the runs' states, on the problem that it is made for."""
+    base = kind.of(runs.problems[0], np.array(runs.states), rank, **more)
+    fresh = {"learnt": []} if more.get("learns", hasattr(base, "learnt")) else {}
+    return Trained(base.name, lambda problem: replace(base, problem=problem, **fresh), runs.solves, runs.seconds)
+
+
+# -- B4b and B7 -------------------------------------------------------------------------------------------------------
+
+
+def cantilever(quick: bool) -> Case:
+    from operators.problems.fem import FemProblem
+    from pde import problems
+
+    n = 10 if quick else 30
+    posed = {volume: problems.pose("cantilever", n=n, volume=volume) for volume in (0.5, 0.4, 0.6)}
+
+    def member(k: int, volume: float = 0.5) -> tuple[Any, Vector]:
+        problem = FemProblem(posed[volume])
+        return problem, start(problem, k, volume, 0.15)
+
+    def train() -> list[Trained]:
+        runs = record((member(200 + k, (0.4, 0.5, 0.6)[k % 3]) for k in range(6)), 30, 8)
+        return fem_surrogates(runs, (20,) if quick else (30,))
+
+    side = float(FemProblem(posed[0.5]).space.inner(*np.ones((2, posed[0.5].J.n)))) ** 0.5
+    return Case("cantilever", member, train, 0.5 * side, 0.01, 40 if quick else 60, 40, 30)
+
+
+def reactor(quick: bool) -> Case:
+    from operators.problems.fem import FemProblem
+    from pde import problems
+
+    posed = problems.pose("reactor", n=12 if quick else 24)
+
+    def member(k: int) -> tuple[Any, Vector]:
+        problem = FemProblem(posed)
+        return problem, start(problem, k, 0.5, 0.25)
+
+    def train() -> list[Trained]:
+        runs = record((member(200 + k) for k in range(6)), 40, 10)
+        return fem_surrogates(runs, (15,) if quick else (30,))
+
+    side = float(FemProblem(posed).space.inner(*np.ones((2, posed.J.n)))) ** 0.5
+    return Case("reactor", member, train, 0.5 * side, 0.01, 60 if quick else 100, 40, 30)
+
+
+def fem_surrogates(runs: Runs, ranks: tuple[int, ...]) -> list[Trained]:
+    """Reduced bases that learn on the way, the first of them also without, and the mean Jacobian."""
+    from operators.surrogates.reduced_basis import ReducedBasis
+
+    learning = [pod(ReducedBasis, runs, rank) for rank in ranks]
+    fixed = pod(ReducedBasis, runs, ranks[0], learns=False)
+    return [*learning, fixed, mean_jacobian(runs, lambda problem, x, u: problem.jacobian(x, u), 6)]
+
+
+def start(problem: Any, number: int, mean: float, amplitude: float) -> Vector:
+    """A smooth random design: waves over the box about a mean, feasible."""
+    points = problem.points
+    low, high = points.min(axis=0), points.max(axis=0)
+    rng, where = np.random.default_rng([8, number]), (points - low) / (high - low).max()
+    x = np.zeros(problem.n)
+    for _ in range(12):
+        x += rng.standard_normal() * np.cos(2 * np.pi * (where @ rng.uniform(-2, 2, 2) + rng.uniform()))
+    x = np.clip(mean + amplitude * x / np.abs(x).max() * 2, 0.02, 0.98)
+    for _ in range(50):
+        above = max((float(np.max(g.value(x))) for g in problem.constraints), default=0.0)
+        if above <= 0:
+            break
+        x = x / (1 + above) * (1 - 1e-9)
+    return x
+
+
+CASES: dict[str, Callable[[bool], Case]] = {"inversion": inversion, "cantilever": cantilever, "reactor": reactor}
