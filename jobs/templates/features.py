@@ -46,7 +46,8 @@ class FeaturesRun:
         problem = self.domain.problem(self.plate, job.volume or goal, lay(self.plate, *grid), job.name, solid=bars)
         if job.thickness_range is not None:
             problem = replace(problem, thickness=job.thickness_range)
-        settings = Settings(iterations=job.iterations, tool=job.min_radius, bridge=job.bridge, tidy=job.tidy)
+        asked = {"iterations": job.iterations, "tool": job.min_radius, "bridge": job.bridge, "tidy": job.tidy}
+        settings = replace(self._settings(), **asked)
         self.runs = Restarts(problem, settings, self._backend(), job.restarts, job.seed)
         self.first = self.runs.start()
         return self.first
@@ -131,6 +132,13 @@ class FeaturesRun:
         )
         keep = tuple(rectangle(*box) for box in spec.keep)
         return Domain(region, supports, cases, keep=keep, E=spec.E, nu=spec.nu, plane=spec.plane)
+
+    def _settings(self) -> Settings:
+        if self.job.backend == "analytic":
+            return Settings()
+        from topopt.features.neural.backend import SETTINGS
+
+        return SETTINGS
 
     def _backend(self) -> "Backend | None":
         if self.job.backend == "analytic":

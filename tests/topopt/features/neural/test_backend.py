@@ -102,6 +102,16 @@ def test_bounds_hold_latents_to_the_limits_and_a_fifth_more(untrained):
     assert (box.move > 0).all()
 
 
+def test_large_features_turn_and_bend_less_in_one_step(untrained):
+    small, large = square((0.5, 0.5), 0.1), square((0.5, 0.5), 0.8)
+    x, h = untrained.variables([small, large]), 0.01
+    move = untrained.box(x, np.zeros(2), np.ones(2), h).move.reshape(2, 19)
+    assert move[0, :3] == pytest.approx(move[1, :3])
+    assert move[0, 3:] == pytest.approx(8 * move[1, 3:])
+    # The farthest point of a square is 0.71 of its edge from the middle: turning moves it by less than an element.
+    assert (move[:, 3] * np.array([0.1, 0.8]) * 0.71 < h).all()
+
+
 def test_corrections_draw_towards_encodings(untrained):
     x = untrained.variables(SHAPES) + 0.1
     rules = Rules(edge=0.03, radius=0.01)

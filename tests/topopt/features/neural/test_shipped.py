@@ -103,6 +103,19 @@ def test_derivatives_of_the_shipped_network():
         assert exact[i] == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-5), i
 
 
+@pytest.mark.parametrize("sharpness", [8.0, 60.0])
+def test_points_that_are_not_asked_make_no_difference(sharpness):
+    plain, fast = Neural(double=True), Neural()
+    rng = np.random.default_rng(15)
+    points = rng.uniform(0, 1, (3000, 2))
+    x = plain.variables([square((0.4, 0.5), 0.5), Ellipse((0.6, 0.4), 0.2, 0.15, 0.5)])
+    h = plain.heaviside(points, x, sharpness)
+    assert fast.heaviside(points, x, sharpness) == pytest.approx(h, abs=2.5e-3)
+    weights = rng.standard_normal(h.shape)
+    exact = plain.pullback(points, x, sharpness, weights)
+    assert np.linalg.norm(fast.pullback(points, x, sharpness, weights) - exact) < 5e-3 * np.linalg.norm(exact)
+
+
 def test_corrections_keep_a_valid_feature_where_it_is():
     backend = Neural()
     x = backend.variables([square((0.5, 0.5), 0.4)])
