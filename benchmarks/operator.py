@@ -55,7 +55,7 @@ def main(argv: list[str]) -> dict[str, Any]:
             lambda o=operator, a=arguments: o.library.apply_f(*a), options.repeat
         )
         products.append((layout.public(single) * modulus.max(), 1e-5))
-    for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
+    for threads in (1, min(2, len(os.sched_getaffinity(0)))):
         numba.set_num_threads(threads)
         portable, value = portable_product(grid, physics, fixed, modulus, u)
         table[f"numba fp64, {threads} threads"] = best(portable, options.repeat)

@@ -211,7 +211,7 @@ class Native:
     def _drop(self, parts: NDArray[np.bool_]) -> None:
         """Give these elements the modulus of the void until the next update: they carry nothing."""
         modulus, working = self.layout.public_field(self.modulus), self.operator.field()
-        if self.dropped is not None and np.array_equal(parts, self.parts):
+        if self.dropped is not None and self.parts is not None and np.array_equal(parts, self.parts):
             return
         self.parts, self.dropped = parts, corners(parts) & ~corners(solid(modulus) & ~parts)
         working[...] = self.modulus
