@@ -1,9 +1,4 @@
-"""The one place that imports DOLFINx.
-
-Order matters: `dolfinx_solver` (the wheel) loads MPI first and refuses a foreign PETSc, so it comes before `dolfinx`
-and `petsc4py`. A conda installation has no such package and needs none. UCX, the transport under the wheel's MPI, is
-kept to shared memory and TCP: looking for fabrics that are not there costs seconds, and it prints about them.
-"""
+"""The one place that imports DOLFINx; see `pde.wheel` for what must come before it."""
 
 import importlib
 import importlib.util
@@ -17,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from pde.fem.errors import FemUnavailable
+from pde.wheel import prepare
 
 _INSTALL = (
     "this step needs DOLFINx, which is not installed here: `pip install 'formgrad[fem]'` on Linux x86-64 with "
@@ -64,10 +60,8 @@ def load() -> Dolfinx:
         FemUnavailable: one of them, or a C compiler, is missing.
     """
     require()
-    os.environ.setdefault("UCX_TLS", "self,sm,tcp")
     try:
-        if importlib.util.find_spec("dolfinx_solver"):
-            importlib.import_module("dolfinx_solver")
+        prepare()
         MPI = importlib.import_module("mpi4py.MPI")
         PETSc = importlib.import_module("petsc4py.PETSc")
         names = ("basix", "ufl", "dolfinx.mesh", "dolfinx.fem", "dolfinx.fem.petsc", "dolfinx.la")

@@ -21,7 +21,7 @@ Field = NDArray[np.float64]
 
 
 # From so many values on (by dimension) MUMPS gains more than the import of PETSc costs.
-MUMPS_VALUES = {2: 40_000, 3: 8_000}
+MUMPS_VALUES = {2: 40_000, 3: 20_000}
 
 
 class Direct:

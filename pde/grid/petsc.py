@@ -1,13 +1,8 @@
-"""PETSc, where it is installed: its import, and its sparse Cholesky factorisation by MUMPS.
-
-`dolfinx_solver`, the wheel, loads MPI first and refuses a foreign PETSc, so it comes before `petsc4py`; a conda
-installation has no such package and needs none. UCX, the transport under the wheel's MPI, is kept to shared memory and
-TCP: looking for fabrics that are not there costs seconds. The import takes about half a second.
-"""
+"""PETSc, where it is installed: its import, which takes about half a second, and its sparse Cholesky factorisation by
+MUMPS."""
 
 import importlib
 import importlib.util
-import os
 from functools import cache
 from typing import Any
 
@@ -16,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from pde.grid.errors import GridError, SolverError
+from pde.wheel import prepare
 
 Field = NDArray[np.float64]
 
@@ -27,10 +23,8 @@ def load_petsc() -> Any:
     Raises:
         GridError: it is not installed.
     """
-    os.environ.setdefault("UCX_TLS", "self,sm,tcp")
     try:
-        if importlib.util.find_spec("dolfinx_solver"):
-            importlib.import_module("dolfinx_solver")
+        prepare()
         return importlib.import_module("petsc4py.PETSc")
     except ImportError as error:
         raise GridError("this needs PETSc: pip install 'formgrad[fem]'") from error

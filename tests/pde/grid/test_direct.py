@@ -37,7 +37,7 @@ def test_mumps_and_superlu_agree(shape: tuple[int, ...], physics: Physics) -> No
 
 def test_which_factorisation_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """SuperLU for what is small and where PETSc is missing, MUMPS for the rest."""
-    small, large = clamped_block((8, 4, 4), Elasticity()), clamped_block((24, 12, 10), Elasticity())
+    small, large = clamped_block((8, 4, 4), Elasticity()), clamped_block((32, 16, 12), Elasticity())
     for installed, expected in ((True, "mumps"), (False, "superlu")):
         monkeypatch.setattr(direct, "has_mumps", lambda there=installed: there)
         for case, method in ((small, "superlu"), (large, expected)):
