@@ -104,11 +104,12 @@ def outline_compliance(
     plane: Plane = "strain",
     thickness: float = 1.0,
     order: int = 1,
+    sliver: float | None = None,
     seconds: float = SECONDS,
 ) -> OutlineAnalysis:
     """Cut the voids out of the domain and analyse what is left; see `cut_outline` and `analyse_outline`."""
     domain = domain if isinstance(domain, Region) else Region(domain)
-    cut = cut_outline(domain, voids, bars, keep, seconds=seconds)
+    cut = cut_outline(domain, voids, bars, keep, sliver=sliver, seconds=seconds)
     options = {"E": E, "nu": nu, "plane": plane, "thickness": thickness, "order": order, "seconds": seconds}
     return analyse_outline(cut, supports, cases, h=h, domain_area=domain.area, weights=weights, **options)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Field = NDArray[np.float64]
 Where = Callable[[Field], NDArray[np.bool_]]
 NEAR = 1e-6  # mm
+SLIVER = 0.5  # of an element: chips of less mean width are not seen by the optimiser, and are left out
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Domain:
             voids=() if solid else shapes,
             bars=shapes if solid else None,
             keep=tuple(map(shape_of, self.keep)),
+            sliver=SLIVER * result.problem.plate.h,
         )
 
     def reanalysed(self, result: "Result", h: float, order: int = 1, seconds: float = 60.0) -> OutlineAnalysis:
@@ -125,6 +127,7 @@ class Domain:
             plane=self.plane,  # pyright: ignore[reportArgumentType]
             thickness=thickness,
             order=order,
+            sliver=SLIVER * result.problem.plate.h,
             seconds=seconds,
         )
 
