@@ -79,7 +79,7 @@ def test_bounds_that_do_not_bind_change_nothing() -> None:
     assert loose.rounds == 1 and not loose.multipliers.any()
 
 
-def test_a_lower_bound_mirrors_an_upper_one() -> None:
+def test_a_bound_that_no_control_can_keep_is_told() -> None:
     below, V = membrane(lower=0.2)
     ends = np.isclose(V.tabulate_dof_coordinates()[:, 0] % 1.0, 0)
     assert ends.sum() == 2
