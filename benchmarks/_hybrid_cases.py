@@ -110,7 +110,7 @@ def mean_jacobian(runs: Runs, jacobian: Callable[[Any, Vector, Vector], Vector],
 
 def inversion(quick: bool) -> Case:
     from operators.surrogates.galerkin import PodGalerkin
-    from pde.inversion import Inversion, Square
+    from pde.problems.inversion import Inversion, Square
 
     square = Square.of(12 if quick else 24)
     ranks = (20, 10) if quick else (40, 20)

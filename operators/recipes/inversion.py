@@ -1,4 +1,4 @@
-"""The inversion family (`pde.inversion`): log-permeability of a square from noisy pressures.
+"""The inversion family (`pde.problems.inversion`): log-permeability of a square from noisy pressures.
 
 The operator sees m = T z at the nodes, with their coordinates and a mask of the free ones. By default it works on every
 second node, 13 x 13 of 25 x 25: the design is restricted by taking its values there, the change of the state is
@@ -20,7 +20,7 @@ from operators.recipes import Recipe
 from operators.settings import Settings
 from operators.training import TrainingSettings, Weights
 from operators.trajectories import Member
-from pde.inversion import Inversion, Square
+from pde.problems.inversion import Inversion, Square
 
 CELLS, COARSENING = 24, 2
 

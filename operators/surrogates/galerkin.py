@@ -15,7 +15,7 @@ from operators.surrogates import Pull, Vector
 
 
 class Linear(Protocol):
-    """A state equation K(x) u = f on the free values, as `pde.inversion.Inversion` has it."""
+    """A state equation K(x) u = f on the free values, as `pde.problems.inversion.Inversion` has it."""
 
     square: Any
 

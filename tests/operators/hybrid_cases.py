@@ -9,7 +9,7 @@ from operators.surrogates import Pull, Vector
 from optim import Stop, minimize
 from optim.design import ProjectedLBFGS
 from pde.functional import Solved
-from pde.inversion import Inversion, Square
+from pde.problems.inversion import Inversion, Square
 
 SQUARE = Square.of(8)
 

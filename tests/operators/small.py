@@ -10,7 +10,7 @@ from operators.samples import Samples, samples
 from operators.settings import Settings
 from operators.trajectories import Member, Run, record
 from optim.result import Stop
-from pde.inversion import Inversion, Square
+from pde.problems.inversion import Inversion, Square
 
 CELLS = 8
 SQUARE = Square.of(CELLS)

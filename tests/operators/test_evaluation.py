@@ -15,7 +15,7 @@ from operators.surrogates import Pull, Vector
 from operators.surrogates.neural import Viewed
 from operators.training import TrainingSettings, train
 from operators.view import Anchor, predict
-from pde.inversion import Inversion
+from pde.problems.inversion import Inversion
 from tests.operators.small import CELLS, SQUARE, data, member, operator, runs, view
 
 

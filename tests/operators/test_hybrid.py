@@ -12,7 +12,7 @@ from operators.model import Model
 from operators.surrogates import Pull, Vector
 from operators.surrogates.galerkin import PodGalerkin
 from pde.grid.errors import SolverError
-from pde.inversion import Inversion
+from pde.problems.inversion import Inversion
 from tests.operators.hybrid_cases import Constant, Local, Perfect, member, optimum
 
 MEMBERS = (0, 1, 2)

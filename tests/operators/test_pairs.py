@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.errors import OperatorError
 from operators.pairs import Pairs, square_turns
-from pde.inversion import Inversion, Square
+from pde.problems.inversion import Inversion, Square
 
 RUN, PLACE = np.repeat([4, 7, 9], 6), np.tile(np.arange(6), 3)
 

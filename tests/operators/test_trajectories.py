@@ -12,7 +12,7 @@ from optim.result import Stop
 from optim.space import Euclidean
 from pde.functional import Spent
 from pde.grid.errors import SolverError
-from pde.inversion import Inversion, Square
+from pde.problems.inversion import Inversion, Square
 
 SQUARE = Square.of(8)
 
