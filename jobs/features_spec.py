@@ -15,33 +15,50 @@ Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=60)]
 
 
-class PlanarSupportSpec(Strict):
-    """What is held. box: lowest and highest corner, mm; the nodes inside are held."""
+class PlaceSpec(Strict):
+    """Where something acts. box: lowest and highest corner, mm; or edges: a point on each edge of the outline."""
 
-    box: Box
+    box: Box | None = None
+    edges: list[Point] | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "PlaceSpec":
+        if (self.box is None) == (not self.edges):
+            raise ValueError("give either a box (two corners) or edges (a point on each)")
+        return self
+
+
+class PlanarSupportSpec(PlaceSpec):
+    """What is held: the nodes in the box or on the edges."""
+
     fix: Literal["all", "x", "y"] = "all"
 
 
-class PlanarLoadSpec(Strict):
-    """A force in N, shared by the nodes within the box."""
+class PlanarLoadSpec(PlaceSpec):
+    """A force in N, shared by the nodes in the box or on the edges."""
 
-    box: Box
     force: Point
 
 
 class DomainSpec(Strict):
     """The plate before there are voids, and what acts on it.
 
-    outline: corners in mm; or file: a DXF drawing, or a STEP body whose largest plane face is taken. h: element size,
-    mm. loads: load cases, each a list of loads that act together. keep: boxes in which material stays.
+    outline: corners in mm; or file: a DXF drawing or a STEP body, of which face number `face` is taken, the largest
+    first; units: of the file's numbers, null if it says them itself. h: element size, mm. cells: what the optimiser
+    sees; triangles that fit, or pixels on the grid engine. loads: load cases, each a list of loads that act together.
+    keep: boxes in which material stays. rim: mm of material that stay along the edges that are held or loaded.
     """
 
     outline: list[Point] | None = None
     file: Path | None = None
+    units: Literal["mm", "cm", "m", "in"] | None = None
+    face: Annotated[int, Field(ge=1, le=60)] = 1
     h: Positive
+    cells: Literal["triangles", "pixels"] = "triangles"
     supports: list[PlanarSupportSpec]
     loads: list[list[PlanarLoadSpec]]
     keep: list[Box] = []
+    rim: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     E: Positive = 1.0
     nu: Annotated[float, Field(ge=0, lt=0.5)] = 0.3
     plane: Literal["strain", "stress"] = "stress"

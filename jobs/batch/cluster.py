@@ -108,10 +108,12 @@ class RayExecutor:
     def mark(self) -> str:
         return self.mark_
 
+    def places(self) -> list[str]:
+        return [f"ray-{k}" for k in range(self.capacity.slots)]
+
     def free(self) -> list[WorkerView]:
         busy = {task.worker for task in self.tasks.values()}
-        names = (f"ray-{k}" for k in range(self.capacity.slots))
-        return [WorkerView(name) for name in names if name not in busy]
+        return [WorkerView(name) for name in self.places() if name not in busy]
 
     def start(self, assignment: Assignment, worker: str, tiny: bool) -> None:
         options: dict[str, Any] = {"num_cpus": assignment.cpus}

@@ -25,6 +25,10 @@ class Executor(Protocol):
 
     capacity: Capacity
 
+    def places(self) -> list[str]:
+        """All places by name, free or not."""
+        ...
+
     def free(self) -> list[WorkerView]:
         """Places that can take an attempt now."""
         ...

@@ -99,6 +99,9 @@ class LocalExecutor:
 
     # -- what the scheduler calls -------------------------------------------------------------------------------------
 
+    def places(self) -> list[str]:
+        return list(self.slots)
+
     def free(self) -> list[WorkerView]:
         return [_view(slot) for slot in self.slots.values() if slot.assignment is None]
 

@@ -16,23 +16,22 @@ from pathlib import Path
 from types import FrameType
 
 from jobs.batch.assignment import BEAT_EVERY, GRACE, LEASE, Assignment, Contact
-from jobs.batch.classes import LoadCosts, load_costs
+from jobs.batch.at_work import AtWork
+from jobs.batch.classes import load_costs
 from jobs.batch.executor import Ended, Executor
 from jobs.batch.history import predictor
 from jobs.batch.inbox import read_notes
 from jobs.batch.lane import Lane
 from jobs.batch.lock import WriteLock
-from jobs.batch.order import Order, QueuedJob, RunningJob, WorkerView, fifo, ranked
-from jobs.batch.placement import Busy, place
-from jobs.batch.prediction import Predictor
+from jobs.batch.order import Order, QueuedJob, RunningJob, fifo, ranked
+from jobs.batch.placement import Placement, shares
 from jobs.batch.preemption import exchange
 from jobs.batch.recovery import recover
 from jobs.batch.request import Request
 from jobs.batch.settle import settle
-from jobs.batch.store import WAITING, Row, Store, loads
+from jobs.batch.store import WAITING, Store, loads
+from jobs.batch.waiting import Waiting
 
-TINY = 5.0  # seconds below which a job may use a process that has done others
-SHORT = 30.0  # the same for jobs with a class, which may find there what they would have to load
 TURN = 0.2  # seconds between two looks at the inbox
 LEARN_EVERY = 30.0  # seconds, and after the first few jobs
 PATIENCE = 300.0  # seconds that a job which does not fit lets smaller ones pass
@@ -41,36 +40,6 @@ RECONSIDER = 1.0  # seconds between two looks at whether somebody should step ba
 SWITCH = 1.0  # seconds that saving, stopping and starting again take, before one has been seen
 
 Key = tuple[str, int]
-
-
-@dataclass
-class AtWork:
-    """An attempt that is under way."""
-
-    assignment: Assignment
-    worker: str
-    began: float
-    lease_until: float
-    wall: float | None
-    released_at: float
-    predicted: float
-    beat: float = 0.0
-    cpu: float = 0.0
-    wanted: str = ""
-    kill_at: float | None = None
-    priority: int = 0
-    served: float = 0.0
-    by_age: bool = False
-    asked_at: float = 0.0
-
-    def seen(self, now: float) -> RunningJob:
-        """As an order looks at it."""
-        predicted, elapsed = max(self.predicted, 1e-3), self.served + now - self.began
-        while predicted < elapsed:  # never "almost done" for ever
-            predicted *= 2
-        a = self.assignment
-        times = (a.id, self.released_at, self.began, predicted)
-        return RunningJob(*times, self.worker, a.class_key, a.cpus, self.priority, self.served)
 
 
 @dataclass
@@ -128,13 +97,11 @@ class Scheduler:
 
     def _begin(self, lock: WriteLock) -> None:
         recover(self.store)
-        self.predictor: Predictor = predictor(self.store)
-        self.load_costs: LoadCosts = load_costs(self.store)
+        self.waiting = Waiting(self.store, predictor(self.store))
+        self.placement = Placement(load_costs(self.store))
         self.switch, self.considered_at = SWITCH, 0.0
         self.served_at: dict[str, float] = {}  # when a job was last served, where it was interrupted
-        self.held_since: dict[str, float] = {}  # jobs that wait for a warm worker
         self.promised: list[str] = []  # jobs for which others stepped back
-        self.known: dict[str, tuple[Predictor, QueuedJob, Request]] = {}
         self.learned_at, self.new_runs, self.beat_at = time.monotonic(), 0, time.monotonic()
         lock.beat()
 
@@ -160,7 +127,7 @@ class Scheduler:
             return
         shutil.rmtree(work.assignment.scratch, ignore_errors=True)
         state, now = settle(self.store, end, work.wanted), time.time()
-        self.known.pop(end.id, None)
+        self.waiting.forget(end.id)
         if state in WAITING:
             self.served_at[end.id] = now
         if work.wanted == "preempt" and end.outcome and end.outcome.ended == "stopped":
@@ -225,55 +192,32 @@ class Scheduler:
         """-> how many jobs wait, among those that were looked at."""
         free, now = self.executor.free(), time.time()
         look = bool(free) or self._may_reconsider(now)
-        rows = self.store.rows(
-            "SELECT id, kind, state, released_at, priority, class_key, features_json, request_json FROM jobs "
-            "WHERE state IN ('queued', 'checkpointed') ORDER BY priority DESC, released_at LIMIT ?",
-            (WINDOW if look else 1,),
-        )
-        if not look or not rows:
-            return len(rows)
-        queued = [self._queued(row) for row in rows]
+        queued = self.waiting.oldest(WINDOW if look else 1)
+        if not look or not queued:
+            return len(queued)
         if not free:
             self._make_room(queued, now)
-            return len(rows)
-        capacity = self.executor.capacity
+            return len(queued)
+        self.placement.plan(queued, self.executor.places(), free[0].slots, now)
         line = ranked(self.order, queued, self._running(now), free, now)
         line.sort(key=lambda job: job.id not in self.promised)  # stable
-        backlog: dict[str, float] = {}  # seconds of work that waits for a busy worker
+        backlog: dict[str, float] = {}
         for job, by_age in self.lane.in_turn(line, self.served_at):
             if not free:
                 break
-            request = self.known[job.id][2]
-            if lacking := capacity.lacks(request):
+            request = self.waiting.request(job.id)
+            if lacking := self.executor.capacity.lacks(request):
                 self._refuse(job.id, lacking)
                 continue
-            if not capacity.has_room(request, (work.assignment for work in self.at_work.values())):
+            if not self.executor.capacity.has_room(request, (work.assignment for work in self.at_work.values())):
                 if now - job.released_at > PATIENCE:
                     break  # room is kept for it, or smaller ones would pass it for ever
                 continue
-            if worker := self._place(job, free, backlog, now):
+            left = {work.worker: work.seen(now).left(now) for work in self.at_work.values()}
+            if worker := self.placement.find(job, free, self.executor.staying, left, backlog, now):
                 free.remove(worker)
                 self._start(request, job, worker.id, by_age)
-        return len(rows) if self.at_work else self._waiting()
-
-    def _place(
-        self, job: QueuedJob, free: list[WorkerView], backlog: dict[str, float], now: float
-    ) -> WorkerView | None:
-        """A worker for a job; None while it is worth to wait for a warm one, no longer than loading anew would take."""
-        if not job.class_key or not _shares(job):
-            worker = place(job, free, shares=False)
-        else:
-            cost = self.load_costs(job.class_key)
-            patient = now - self.held_since.setdefault(job.id, now) <= cost
-            left = {work.worker: work.seen(now).left(now) for work in self.at_work.values()}
-            staying = self.executor.staying() if patient and len(self.at_work) else []
-            busy = [Busy(v, left[v.id] + backlog.get(v.id, 0.0)) for v in staying if v.id in left]
-            worker = place(job, free, busy, load_cost=cost)
-        if isinstance(worker, Busy):
-            backlog[worker.view.id] = backlog.get(worker.view.id, 0.0) + job.predicted
-            return None
-        self.held_since.pop(job.id, None)
-        return worker
+        return len(queued) if self.at_work else self.waiting.count()
 
     # -- stepping back ------------------------------------------------------------------------------------------------
 
@@ -290,14 +234,14 @@ class Scheduler:
 
         def fits(job: QueuedJob, victim: RunningJob) -> bool:
             others = (work.assignment for (id, _), work in self.at_work.items() if id != victim.id)
-            return self.executor.capacity.has_room(self.known[job.id][2], others)
+            return self.executor.capacity.has_room(self.waiting.request(job.id), others)
 
         found = exchange(
             self.order,  # type: ignore[arg-type]  # it has an urgency: _may_reconsider has looked
             queued,
             list(running.values()),
             may_stop,
-            lambda job: self.switch + self.load_costs(job.class_key),
+            lambda job: self.switch + self.placement.load_costs(job.class_key),
             fits,
             now,
         )
@@ -307,9 +251,6 @@ class Scheduler:
         self._ask_to_end(work, "preempt")
         self.promised.append(found.challenger)
         self.store.event(now, found.victim.id, "preempted", f"steps back for {found.challenger[:12]}")
-
-    def _waiting(self) -> int:
-        return sum(self.store.counts().get(state, 0) for state in ("queued", "checkpointed"))
 
     def _refuse(self, id: str, why: str) -> None:
         """A job that asks for more than there is would wait for ever."""
@@ -345,7 +286,7 @@ class Scheduler:
             known = {"job_id": row["id"], "n": assignment.n, "settings_json": json.dumps(settings)}
             self.store.insert("attempts", **known, **lease)
             self.store.set_job(row["id"], state="leased", wanted="", size_pred=job.predicted, message="")
-        self.executor.start(assignment, worker, tiny=_shares(job))
+        self.executor.start(assignment, worker, tiny=shares(job))
         self.at_work[assignment.key] = AtWork(
             assignment, worker, now, now + 2 * LEASE, request.wall, row["released_at"], job.predicted,
             priority=job.priority, served=job.served, by_age=by_age,
@@ -358,38 +299,16 @@ class Scheduler:
         with contextlib.suppress(OSError):
             contact.begin()
 
-    def _queued(self, row: Row) -> QueuedJob:
-        """What an order looks at; worked out once per job and predictor."""
-        at, request_json = row["released_at"], row["request_json"]
-        known = self.known.get(row["id"])
-        if known is None or known[0] is not self.predictor or known[1].released_at != at:
-            request = Request(**loads(request_json))
-            guess = self.predictor(row["kind"], loads(row["features_json"]))
-            served = self._served(row["id"]) if row["state"] == "checkpointed" else 0.0
-            predicted = guess.after(served) if served else guess.median
-            times = {"predicted": predicted, "high": guess.high, "known": guess.known, "served": served}
-            needs = {"cpus": request.cpus, "gpus": request.gpus, "priority": row["priority"]}
-            known = self.predictor, QueuedJob(row["id"], at, **times, class_key=row["class_key"], **needs), request
-            self.known[row["id"]] = known
-        return known[1]
-
-    def _served(self, id: str) -> float:
-        """Seconds of the attempts after which it saved itself."""
-        found = self.store.rows(
-            "SELECT sum(ended - started) AS seconds FROM attempts WHERE job_id = ? AND reason = 'stopped'", (id,)
-        )
-        return found[0]["seconds"] or 0.0
-
     def _running(self, now: float) -> list[RunningJob]:
         return [work.seen(now) for work in self.at_work.values()]
 
     # -- signs of life ------------------------------------------------------------------------------------------------
 
     def _learn(self) -> None:
-        few = len(self.predictor.laws) == 0 and self.new_runs > 0
+        few = len(self.waiting.predictor.laws) == 0 and self.new_runs > 0
         if few or (self.new_runs and time.monotonic() - self.learned_at > LEARN_EVERY):
-            self.predictor, self.learned_at, self.new_runs = predictor(self.store), time.monotonic(), 0
-            self.load_costs = load_costs(self.store)
+            self.waiting.predictor, self.placement.load_costs = predictor(self.store), load_costs(self.store)
+            self.learned_at, self.new_runs = time.monotonic(), 0
 
     def _look_alive(self, lock: WriteLock) -> None:
         if time.monotonic() - self.beat_at < BEAT_EVERY:
@@ -428,8 +347,3 @@ class Scheduler:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _shares(job: QueuedJob) -> bool:
-    """Whether it may use a process that has done others."""
-    return job.known and job.high < (SHORT if job.class_key else TINY)

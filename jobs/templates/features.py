@@ -5,23 +5,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.errors import JobError
-from jobs.features_spec import DomainSpec, FeaturesJob
+from jobs.features_spec import DomainSpec, FeaturesJob, PlaceSpec, Point
 from jobs.observer import Observer
 from jobs.store import Run, readable_errors
+from topopt.cad.edges import Edge
+from topopt.cad.places import NEAR, edges_at, on_edges, strips
 from topopt.cad.region import Region
 from topopt.cad.svg import FILL, svg_text
 from topopt.cad.whole import write_whole
 from topopt.errors import OutlineError
 from topopt.features import Settings, layout, tasks
 from topopt.features.domain import Domain, within
-from topopt.features.errors import FeatureError
 from topopt.features.finish import Result
+from topopt.features.pixel_domain import border_points
+from topopt.features.pixels import PixelPlate
 from topopt.features.plate import TrianglePlate
 from topopt.features.restarts import Restarts, Series
 
 if TYPE_CHECKING:
     from topopt.cad.drawing import Annotation
     from topopt.cad.outline import OutlineAnalysis
+    from topopt.cad.places import Where
     from topopt.features.backend import Backend
 
 GRID = (5, 3)
@@ -106,7 +110,7 @@ class FeaturesRun:
 
     # -- posing -------------------------------------------------------------------------------------------------------
 
-    def _posed(self) -> tuple[Domain, TrianglePlate, float, tuple[int, int]]:
+    def _posed(self) -> tuple[Domain, TrianglePlate | PixelPlate, float, tuple[int, int]]:
         job = self.job
         if job.task is not None:
             task = tasks.task(job.task)
@@ -115,8 +119,8 @@ class FeaturesRun:
             return domain, domain.plate(mesh), task.goal, job.grid or task.grid
         assert job.domain and job.volume
         domain = self._own_domain(job.domain)
-        mesh = domain.mesh(job.domain.h)
-        return domain, domain.plate(mesh), job.volume, job.grid or GRID
+        plate = domain.plate(job.domain.h) if job.domain.cells == "triangles" else domain.pixels(job.domain.h)
+        return domain, plate, job.volume, job.grid or GRID
 
     def _own_domain(self, spec: DomainSpec) -> Domain:
         from topopt.cad.outline import PlanarLoad, PlanarSupport
@@ -124,14 +128,21 @@ class FeaturesRun:
 
         if not spec.supports or not any(spec.loads):
             raise JobError("domain: nothing holds the plate, or nothing pulls on it; add supports and loads")
-        region = Region(polygon(spec.outline)) if spec.outline else _region_of(spec.file)
+        region = Region(polygon(spec.outline)) if spec.outline else _region_of(spec)
         held = {"all": (True, True), "x": (True, False), "y": (False, True)}
-        supports = tuple(PlanarSupport(within(s.box), held[s.fix]) for s in spec.supports)
+        places = [_place(region, place) for place in (*spec.supports, *(load for case in spec.loads for load in case))]
+        at = iter(places)
+        supports = tuple(PlanarSupport(next(at).where, held[s.fix]) for s in spec.supports)
         cases = tuple(
-            tuple(PlanarLoad(within(l.box), l.force, _ends(l.box)) for l in case) for case in spec.loads if case
+            tuple(PlanarLoad(place.where, load.force, place.ends) for load, place in zip(case, at, strict=False))
+            for case in spec.loads
+            if case
         )
-        keep = tuple(rectangle(*box) for box in spec.keep)
-        return Domain(region, supports, cases, keep=keep, E=spec.E, nu=spec.nu, plane=spec.plane)
+        keep = [rectangle(*box) for box in spec.keep]
+        if spec.rim:
+            keep += strips(tuple(dict.fromkeys(edge for place in places for edge in place.edges)), spec.rim)
+        thickness = self.job.thickness
+        return Domain(region, supports, cases, (), tuple(keep), spec.E, spec.nu, spec.plane, thickness)
 
     def _settings(self) -> Settings:
         if self.job.backend == "analytic":
@@ -152,9 +163,16 @@ class FeaturesRun:
     def _annotation(self) -> "Annotation":
         from topopt.cad.drawing import Annotation
 
-        nodes, all_loads = self.plate.mesh.nodes, [load for case in self.domain.cases for load in case]
-        places = [tuple(nodes[load.where(nodes)].mean(0).tolist()) for load in all_loads]
-        return Annotation((), tuple((place, load.force) for place, load in zip(places, all_loads, strict=True)))
+        border = border_points(self.domain.region, self.plate.h)
+        loads = [load for case in self.domain.cases for load in case]
+        # A load within the plate has no point on its border; its arrow ends where its cells are.
+        found = [border[load.where(border)] for load in loads]
+        found = [
+            at if len(at) else self.plate.points[load.where(self.plate.points)]
+            for at, load in zip(found, loads, strict=True)
+        ]
+        arrows = [(tuple(at.mean(0).tolist()), load.force) for at, load in zip(found, loads, strict=True) if len(at)]
+        return Annotation((), tuple(arrows))
 
     def _write(self, result: Result) -> list[str]:
         from topopt.cad.planar_export import export_design
@@ -215,20 +233,33 @@ def _ends(box: Any) -> tuple[tuple[float, float], ...]:
     return ((x0, y0), (x1, y1)) if x0 == x1 or y0 == y1 else ()
 
 
-def _region_of(file: Path | None) -> Region:
-    """The face in a drawing or the largest plane face of a body.
+@dataclass(frozen=True)
+class _Place:
+    """where: of which points; ends: that the mesh must have as nodes; edges: of the outline, where those were named."""
+
+    where: "Where"
+    ends: tuple[Point, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+def _place(region: Region, spec: PlaceSpec) -> _Place:
+    if spec.box:
+        return _Place(within(spec.box), _ends(spec.box))
+    edges = edges_at(region, spec.edges or ())
+    ends = tuple(dict.fromkeys(end for edge in edges for end in (edge.start, edge.end)))
+    return _Place(on_edges(edges, NEAR * region.size), ends, edges)
+
+
+def _region_of(spec: DomainSpec) -> Region:
+    """The face of the file that is asked for.
 
     Raises:
-        FeatureError: the file is neither.
+        JobError: the file has fewer. BodyError, OutlineError: it holds no plane outline.
     """
-    assert file is not None
-    if file.suffix.lower() == ".dxf":
-        from topopt.cad.dxf_read import read_dxf
+    from topopt.cad.flat_file import faces_of_file
 
-        return read_dxf(file)[0]
-    if file.suffix.lower() in (".step", ".stp"):
-        from topopt.cad.brep import planar_faces
-        from topopt.cad.read import read_body
-
-        return planar_faces(read_body(file, None).solid)[0].region
-    raise FeatureError(f"{file.name} is no plane outline: give a DXF drawing or a STEP body")
+    assert spec.file is not None
+    found = faces_of_file(spec.file, spec.units)
+    if spec.face > len(found):
+        raise JobError(f"domain.face is {spec.face}: {spec.file.name} has {len(found)} plane outlines")
+    return found[spec.face - 1].region

@@ -13,8 +13,9 @@ from jobs.batch.classes import UNKNOWN_LOAD, LoadCosts, default_class, load_cost
 from jobs.batch.lane import Lane
 from jobs.batch.local import CLASS_SLOTS
 from jobs.batch.order import ORDERS, QueuedJob, RunningJob, WorkerView, fifo
-from jobs.batch.placement import Busy, place
+from jobs.batch.placement import Busy, Placement, place, shares
 from jobs.batch.preemption import exchange
+from jobs.batch.quotas import RENEW_EVERY, Quotas
 from jobs.batch.store import Store
 from jobs.batch.warm import Slots
 from jobs.errors import JobError
@@ -56,6 +57,46 @@ def test_a_warm_worker_is_waited_for_only_while_that_saves_something():
     assert place(job, [cold], [Busy(busy, 0.5)], load_cost=1.0, shares=False) is cold
     full, part = WorkerView("full", ("a", "b"), 2), WorkerView("part", ("a",), 2)
     assert place(job, [full, part], load_cost=1.0) is part  # nothing has to leave
+
+
+def test_classes_go_where_the_plan_has_them():
+    """Class a is the larger one and planned for the first worker, so a first job of class b goes to the second."""
+    jobs = [queued(f"b{k}", predicted=2.0, class_key="b") for k in range(3)]
+    jobs += [queued(f"a{k}", predicted=4.0, class_key="a") for k in range(3)]
+    placement, free = Placement(LoadCosts({}, 1.0)), [WorkerView("w0"), WorkerView("w1")]
+    assert placement.find(jobs[0], free, list, {}, {}, 0.0) is free[0]
+    placement.plan(jobs, ["w0", "w1"], 1, 0.0)
+    assert placement.find(jobs[0], free, list, {}, {}, 0.0) is free[1]
+    assert placement.find(jobs[3], free, list, {}, {}, 0.0) is free[0]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.lists(st.floats(0.1, 20), min_size=1, max_size=8)), st.integers(1, 3)
+)
+def test_no_worker_is_planned_for_more_classes_than_it_holds(sizes, workers):
+    jobs = [queued(f"{n}{k}", predicted=s, class_key=n) for n, seconds in sizes.items() for k, s in enumerate(seconds)]
+    quotas, names = Quotas(), [f"w{k}" for k in range(workers)]
+    assert quotas.renew(jobs, names, CLASS_SLOTS, lambda name: 1.0, 0.0)
+    planned = {name for _, name in quotas.quota}
+    assert planned == (set(sizes) if len(sizes) <= CLASS_SLOTS * workers else set())
+    for worker in names:
+        assert sum(of == worker for of, _ in quotas.quota) <= CLASS_SLOTS
+    for name in planned:
+        whole = sum(seconds for (_, of), seconds in quotas.quota.items() if of == name)
+        assert whole >= sum(sizes[name]) * (1 - 1e-9)
+
+
+def test_the_plan_is_renewed_when_it_is_old_or_wrong():
+    jobs = [queued(f"a{k}", predicted=4.0, class_key="a") for k in range(10)]
+    quotas = Quotas()
+    assert quotas.renew(jobs, ["w0"], 1, lambda name: 1.0, 0.0)
+    quotas.count("w0", jobs[0])
+    assert quotas.overrun("w0", jobs[0]) == {"a": 0.0}
+    assert not quotas.renew(jobs[1:], ["w0"], 1, lambda name: 1.0, 1.0)  # what was sent is work of the plan
+    assert not quotas.renew([*jobs[1:], *jobs[:2]], ["w0"], 1, lambda name: 1.0, 2.0)  # a fifth more
+    assert quotas.renew([*jobs[1:], *jobs[:3]], ["w0"], 1, lambda name: 1.0, 3.0)
+    assert not quotas.renew(jobs, ["w0"], 1, lambda name: 1.0, 3.0 + RENEW_EVERY - 1)
+    assert quotas.renew(jobs, ["w0"], 1, lambda name: 1.0, 3.0 + RENEW_EVERY)
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=60), st.integers(1, 4))
@@ -221,6 +262,6 @@ def test_nobody_steps_back_where_the_order_cannot_compare(root, monkeypatch):
 
 
 def test_jobs_with_a_class_share_a_process_up_to_half_a_minute():
-    for seconds, name, shares in ((4, "", True), (6, "", False), (6, "a", True), (31, "a", False)):
-        assert scheduler._shares(queued("j", predicted=seconds, class_key=name)) == shares
-    assert not scheduler._shares(QueuedJob("j", 0.0, 1.0, 1.0, known=False, class_key="a"))
+    for seconds, name, expected in ((4, "", True), (6, "", False), (6, "a", True), (31, "a", False)):
+        assert shares(queued("j", predicted=seconds, class_key=name)) == expected
+    assert not shares(QueuedJob("j", 0.0, 1.0, 1.0, known=False, class_key="a"))
