@@ -17,6 +17,9 @@ _DEPENDS = {
     "structure": ("preset.name", "body.file"),
     "pde": ("problem",),
     "barycenter": ("method", "device"),
+    "hybrid": ("problem",),
+    "operator_data": ("problem",),
+    "operator_train": ("problem", "network"),
     "features": ("task", "backend", "feature"),
     "probe": ("warm",),
 }

@@ -75,10 +75,10 @@ def examine(root: Path) -> Iterator[Finding]:
     Raises:
         RunFolderError: there is no batch here.
     """
-    yield _scheduler(root)
-    yield _disk(root)
-    yield _writable(root)
     with Store(root) as store:
+        yield _scheduler(root)
+        yield _disk(root)
+        yield _writable(root)
         yield _database(store)
         yield from _attempts(store, scheduler_alive(root))
         yield _results(store)

@@ -38,6 +38,15 @@ def refused(answer, *words):
     assert len(lines) == 1 and lines[0].startswith("formgrad: ") and all(w in lines[0] for w in words), lines
 
 
+@pytest.mark.parametrize(
+    "words",
+    ("ls", "show 3", "logs 3", "top --once", "cancel 3", "retry 3", "resume", "table", "export x.csv", "gc", "simulate")
+    + ("doctor",),
+)
+def test_every_command_says_that_there_is_no_batch(tmp_path, words):
+    refused(formgrad(tmp_path / "none", *words.split()), "holds no batch: submit a job first")
+
+
 def test_listing_showing_logs_and_tables(done, tmp_path):
     root, ids = done
     listed = formgrad(root, "ls")
