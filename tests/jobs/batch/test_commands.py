@@ -40,7 +40,20 @@ def refused(answer, *words):
 
 @pytest.mark.parametrize(
     "words",
-    "ls,show 3,logs 3,top --once,cancel 3,retry 3,resume,table,export x.csv,gc,simulate,doctor".split(","),
+    [
+        "ls",
+        "show 3",
+        "logs 3",
+        "top --once",
+        "cancel 3",
+        "retry 3",
+        "resume",
+        "table",
+        "export x.csv",
+        "gc",
+        "simulate",
+        "doctor",
+    ],
 )
 def test_every_command_says_that_there_is_no_batch(tmp_path, words):
     refused(formgrad(tmp_path / "none", *words.split()), "holds no batch: submit a job first")
