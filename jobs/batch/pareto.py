@@ -1,6 +1,7 @@
 """The best compromises of a sweep: jobs that no other job beats in every objective, and their picture."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +9,8 @@ from typing import Any, Literal
 from jobs.batch.table import columns, require_column
 from jobs.errors import JobError
 from jobs.store import readable_errors
+
+APART = 24.0  # pixels at 100 per inch, below which two labels would lie on each other
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,27 @@ def _png(
     corner = [r[x.column] for r in best], [r[y.column] for r in best]
     # Stairs: between two points of the front nothing better than the first has been found.
     axes.plot(*corner, "o-", color="#0b5fa5", label="Pareto front", drawstyle="steps-post")
-    for row in best:
-        at = row[x.column], row[y.column]
-        axes.annotate(str(row["index"]), at, xytext=(5, 5), textcoords="offset points")
     axes.set(xlabel=x.words, ylabel=y.words, title=title)
     axes.legend()
     axes.grid(alpha=0.3)
+    figure.draw_without_rendering()  # only then the places are known
+    for at, words in _labels(best, x, y, axes.transData.transform):
+        axes.annotate(words, at, xytext=(5, 5), textcoords="offset points")
     figure.savefig(path, dpi=150)
+
+
+def _labels(
+    best: Sequence[Mapping[str, Any]], x: Objective, y: Objective, in_pixels: Callable[[Any], Any]
+) -> list[tuple[tuple[float, float], str]]:
+    """Where each label of the front goes and what it says; neighbours on the picture share one."""
+    found: list[tuple[tuple[float, float], list[str]]] = []
+    for row in best:
+        at = row[x.column], row[y.column]
+        if found and math.dist(in_pixels(found[-1][0]), in_pixels(at)) < APART:
+            found[-1][1].append(str(row["index"]))
+        else:
+            found.append((at, [str(row["index"])]))
+    return [(at, ", ".join(numbers)) for at, numbers in found]
 
 
 def _html(

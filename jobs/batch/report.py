@@ -3,14 +3,18 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.console import Console
 from rich.markup import escape
 
 from jobs.batch.pareto import Objective, front, objectives, plot_front
-from jobs.batch.screen import count_words, results_table
+from jobs.batch.results_table import results_table
+from jobs.batch.screen import count_words
 from jobs.batch.store import Store, loads
 from jobs.batch.table import columns, require_column, result_rows, shown_columns, write_table
 from jobs.errors import JobError
 from jobs.screen import console
+
+WIDE = 160  # characters, where no terminal sets a limit
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,13 @@ def report(store: Store, sweep: str, wanted: Wanted) -> None:
         require_column(by, columns(rows))
         rows.sort(key=lambda row: (row.get(by) is None, _sortable(row.get(by))))
     best = front(rows, goals) if len(goals) > 1 and any(goals[0].column in row for row in rows) else []
-    shown = shown_columns(rows, list(spec.get("sweep", {})), wanted.columns)
-    shown += [g.column for g in goals if g.column not in shown and g.column in columns(rows)]
-    console.print(results_table(rows, shown, best))
+    goal_columns = [goal.column for goal in goals if goal.column in columns(rows)]
+    names, keep = shown_columns(rows, list(spec.get("sweep", {})), goal_columns, wanted.columns)
+    paper = console if console.is_terminal else Console(width=WIDE)
+    shown = results_table(rows, names, best, paper.width, keep)
+    paper.print(shown.table)
+    if shown.left_out:
+        console.print(escape(f"no room for {', '.join(shown.left_out)}: --columns, or --csv FILE"), style="dim")
     console.print(count_words(store.counts(id)))
     if best:
         console.print(escape("* not beaten in " + " and ".join(goal.words for goal in goals)), style="dim")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from jobs.batch.results_table import as_text
 from jobs.batch.store import ACTIVE, Store
 from jobs.screen import console
 from jobs.store import Run
@@ -103,30 +104,6 @@ def count_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in ORDER if counts.get(state))
 
 
-def results_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[str], best: Sequence[Any] = ()) -> Table:
-    """The table of a sweep; jobs on the Pareto front carry a star."""
-    table = Table()
-    for name in shown:
-        numeric = all(isinstance(row.get(name), int | float | None) for row in rows)
-        whole = name in ("index", "id", "state")
-        table.add_column(escape(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
-    starred = {row["index"] for row in best}
-    for row in rows:
-        cells = [escape(_cell(row.get(name))) for name in shown]
-        if row["index"] in starred and cells:
-            cells[0] += " *"
-        table.add_row(*cells, style="bold" if row["index"] in starred else None)
-    return table
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return str(value)[:SHORT] if isinstance(value, str) and len(value) == 20 and value.isalnum() else str(value)
-
-
 def stretch_table(rows: Sequence["Replayed"]) -> Table:
     """What each order would have done."""
     table = Table("order")
@@ -160,7 +137,7 @@ def print_job(store: Store, job: Mapping[str, Any]) -> None:
         console.print(escape(", ".join(f"{key} {value}" for key, value in progress[-1].items())))
     found = Table("result", "")
     for key, value in scalars(loads(job["result_json"])):
-        found.add_row(escape(key), escape(_cell(value)))
+        found.add_row(escape(key), escape(as_text(value)))
     if found.row_count:
         console.print(found)
     for row in store.rows("SELECT path, bytes FROM artifacts WHERE job_id = ? ORDER BY path", (job["id"],)):

@@ -58,8 +58,11 @@ def columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in seen if key not in ("message", "folder")] + [k for k in ("message", "folder") if k in seen]
 
 
-def shown_columns(rows: Sequence[Mapping[str, Any]], values: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """What fits on a screen: state, the values of the sweep, and the results that were asked for or that differ.
+def shown_columns(
+    rows: Sequence[Mapping[str, Any]], values: Sequence[str], goals: Sequence[str], asked: Sequence[str]
+) -> tuple[list[str], int]:
+    """Columns for a screen, the most important first, and how many of them must be there: the values of the sweep, its
+    goals, and what was asked for, or else the results that differ. A result that only repeats a value is not shown.
 
     Raises:
         JobError: a column that was asked for is not there.
@@ -67,13 +70,16 @@ def shown_columns(rows: Sequence[Mapping[str, Any]], values: Sequence[str], aske
     have = columns(rows)
     for name in asked:
         require_column(name, have)
+    done = all(row.get("state") == "succeeded" for row in rows)
+    first = list(dict.fromkeys(["index", *([] if done else ["state"]), *values, *goals, *asked]))
     if asked:
-        results = list(asked)
-    else:
-        results = [name for name in have if name not in (*HEAD, *values, "message", "folder") and _differs(rows, name)]
-        first = [name for name in PREFERRED if name in results]
-        results = [*first, *(name for name in results if name not in first)][:SHOWN]
-    return ["index", "id", "name", "state", *values, *results]
+        return [*first, *(name for name in ("id", "name") if name not in first)], len(first)
+    told = {tuple(row.get(name) for row in rows) for name in first}
+    results = [name for name in have if name not in (*HEAD, *first, "message", "folder") and _differs(rows, name)]
+    results = [name for name in results if tuple(row.get(name) for row in rows) not in told]
+    results.sort(key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED))  # stable
+    more = [*results[:SHOWN], "id", "name", *([] if "state" in first else ["state"])]
+    return [*first, *(name for name in more if name not in first)], len(first)
 
 
 PREFERRED = (

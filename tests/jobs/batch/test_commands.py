@@ -6,14 +6,16 @@ import time
 
 import pytest
 from batches import jobs_of, queue_probes, work_off
+from rich.console import Console
 from typer.testing import CliRunner
 
 import jobs
 from jobs.batch.history import predictor, trace
 from jobs.batch.housekeeping import collect
 from jobs.batch.pareto import Objective, front, objectives, plot_front
+from jobs.batch.results_table import results_table
 from jobs.batch.store import Store
-from jobs.batch.table import write_table
+from jobs.batch.table import shown_columns, write_table
 from jobs.commands.batch import app
 from jobs.commands.schema import job_schema
 from jobs.errors import JobError, RunFolderError
@@ -219,6 +221,37 @@ def test_collecting_removes_only_what_is_old_and_unused(root, tmp_path):
     assert not list((root / "inputs").iterdir())
     with Store(root) as store:
         assert store.counts() == {} and not store.rows("SELECT * FROM sweeps")
+
+
+def test_a_wide_sweep_fits_a_narrow_screen_and_names_what_it_leaves_out():
+    rows = [
+        {
+            "index": k,
+            "id": f"{k:020d}",
+            "name": f"bearing bracket {k}",
+            "state": "succeeded",
+            "optimize.filter_radius": k,
+        }
+        | {"volume_fraction": 0.1 * k, "compliance": 1e5 / 3 + k, "mass_kg": 2.0 - k, "seconds": 1.0 * k}
+        for k in (1, 2)
+    ]
+    names, keep = shown_columns(rows, ["optimize.filter_radius"], ["compliance"], [])
+    assert names[:keep] == ["index", "optimize.filter_radius", "compliance"]
+    shown = results_table(rows, names, rows[:1], 60, keep)
+    console = Console(width=60)
+    with console.capture() as capture:
+        console.print(shown.table)
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= 60 and len(lines) == 8  # the longest head has three lines, each job one
+    assert all(text in capture.get() for text in ("1 *", "33334", "33335", "filter_", "radius", "compliance"))
+    assert "name" in shown.left_out and set(shown.left_out).isdisjoint(names[:keep])
+
+
+def test_a_result_that_repeats_a_value_is_not_shown_twice():
+    rows = [{"index": k, "state": "failed", "optimize.volume": k, "volume": k, "mass": k * k} for k in (1, 2)]
+    names, keep = shown_columns(rows, ["optimize.volume"], [], [])
+    assert names[:keep] == ["index", "state", "optimize.volume"] and "volume" not in names and "mass" in names
+    assert "volume" in shown_columns(rows, ["optimize.volume"], [], ["volume"])[0]
 
 
 def test_doctor_finds_what_is_wrong(done):
