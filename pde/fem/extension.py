@@ -16,6 +16,7 @@ from optim.space import Space
 from pde.fem.control import Control, Inner
 from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemError
+from pde.fem.form import with_fixed_quadrature
 from pde.fem.linear_solver import LinearSolver
 from pde.fem.numbering import Numbering
 from pde.fem.reduced import Reduced
@@ -63,6 +64,7 @@ class Extended:
         if self._numbering.n != J.n:
             raise FemError("an extension needs all degrees of freedom of the functional's control active")
         self._h = fe.fem.Function(control.function_space)
+        a, l = (with_fixed_quadrature(fe, form) for form in (a, l))
         K = fe.petsc.assemble_matrix(fe.fem.form(a), bcs=list(bcs))
         K.assemble()
         self._load = fe.petsc.assemble_matrix(fe.fem.form(fe.ufl.derivative(l, control)))

@@ -5,6 +5,7 @@
 smooths like a cone of radius R (Lazarov and Sigmund 2011) and keeps the integral.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim.space import Space
-from pde.fem.dolfinx_import import load
+from pde.fem.dolfinx_import import Dolfinx, load
 from pde.fem.errors import FemError
 from pde.fem.reduced import Reduced
 from pde.fem.state import Counts
+from pde.fem.whole_vectors import WholeVectors
 
 Vector = NDArray[np.float64]
 
 
 class HelmholtzFilter:
-    """y = (r^2 K + M)^-1 M x on a scalar Lagrange space; a linear map of (n,) vectors on one process.
+    """y = (r^2 K + M)^-1 M x on a scalar Lagrange space; a linear map of (n,) vectors that every process holds whole.
 
     Args:
         V: space of the design. radius: R, in lengths of the mesh; 0 leaves x as it is.
@@ -33,22 +35,33 @@ class HelmholtzFilter:
         self.radius = radius
         if radius == 0:
             return
-        import scipy.sparse.linalg as sla
-
         fe = load()
         ufl = fe.ufl
         u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
         r = radius / (2 * np.sqrt(3))
-        mass = fe.fem.assemble_matrix(fe.fem.form(u * v * ufl.dx)).to_scipy()
-        stiff = fe.fem.assemble_matrix(fe.fem.form(r**2 * ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx)).to_scipy()
-        self._mass, self._solve = mass, sla.splu((stiff + mass).tocsc()).solve
+        mass = fe.fem.form(u * v * ufl.dx)
+        stiff = fe.fem.form((r**2 * ufl.inner(ufl.grad(u), ufl.grad(v)) + u * v) * ufl.dx)
+        if V.mesh.comm.size > 1:
+            spread = [WholeVectors(fe, self._assembled(fe, form)) for form in (mass, stiff)]
+            self._multiply, self._solve = spread[0].multiply, spread[1].solve
+            return
+        import scipy.sparse.linalg as sla
+
+        matrix = fe.fem.assemble_matrix(mass).to_scipy()
+        self._multiply: Callable[[Vector], Vector] = lambda x: matrix @ x
+        self._solve: Callable[[Vector], Vector] = sla.splu(fe.fem.assemble_matrix(stiff).to_scipy().tocsc()).solve
 
     def apply(self, x: Vector) -> Vector:
-        return x if self.radius == 0 else self._solve(self._mass @ x)
+        return x if self.radius == 0 else self._solve(self._multiply(x))
 
     def transposed(self, y: Vector) -> Vector:
         """The adjoint map: both matrices are symmetric."""
-        return y if self.radius == 0 else self._mass @ self._solve(y)
+        return y if self.radius == 0 else self._multiply(self._solve(y))
+
+    def _assembled(self, fe: Dolfinx, form: Any) -> Any:
+        matrix = fe.petsc.assemble_matrix(form)
+        matrix.assemble()
+        return matrix
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A condition on an integral of the control, for instance on the material that a design uses or on the area it has."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from pde.fem.controls import Controls
 from pde.fem.errors import FemError
 from pde.fem.form import LinearForm, assembled_number, with_fixed_quadrature
+
+if TYPE_CHECKING:
+    from pde.fem.reduced import _Parts
 
 Vector = NDArray[np.float64]
 
@@ -61,6 +64,36 @@ class IntegralConstraint:
             for dm, values in zip(self._dm, self._controls.directions(v), strict=True):
                 dm.x.array[:] = values
             return float(weight[0]) / self._scale * self._controls.gather([b.assemble() for b in self._bends])
+
+
+class StateIntegral:
+    """g(x) = (int f(u(m), m) dx - limit) / scale, as `optim` takes constraints: an energy, a mean, a flow rate.
+
+    Made by `Reduced.at_most` and `Reduced.equal`. It shares the state of an x, and its factors, with the objective.
+    Where the equation cannot be posed it is infinite.
+    """
+
+    m = 1
+
+    def __init__(self, parts: "_Parts", controls: Controls, limit: float, kind: Literal["ineq", "eq"]) -> None:
+        self.kind: Literal["ineq", "eq"] = kind
+        self._parts, self._controls, self._limit, self._scale = parts, controls, limit, abs(limit) or 1.0
+
+    def value(self, x: Vector) -> Vector:
+        """(1,)"""
+        return np.array([(self._parts.value(self._controls.checked(x)) - self._limit) / self._scale])
+
+    def jac(self, x: Vector) -> Vector:
+        """(1, n); one adjoint solve."""
+        x = self._controls.checked(x)
+        self._parts.value(x)
+        slope = np.zeros(self._controls.n) if self._parts.why else self._parts.derivative(x)
+        return slope[None] / self._scale
+
+    def hvp(self, x: Vector, v: Vector, weight: Vector) -> Vector:
+        """Hessian of weight . g times v, (n,)."""
+        bend = self._parts.hessian(self._controls.checked(x), self._controls.checked(v))
+        return float(weight[0]) / self._scale * bend
 
 
 class _At:

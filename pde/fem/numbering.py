@@ -83,6 +83,25 @@ def add_up(fe: Dolfinx, function: Any) -> None:
     function.x.scatter_forward()
 
 
+def by_place(fe: Dolfinx, V: Any, values: Vector) -> Vector:
+    """Numbers handed out to degrees of freedom in the order of their places, so that a random field is the same field
+    however the mesh is spread.
+
+    Args:
+        V: space of scalars whose degrees of freedom have places. values: (n,), the same on all processes.
+
+    Returns:
+        (n,) in the order of x.
+    """
+    numbering = Numbering(fe, V)
+    own = V.tabulate_dof_coordinates()[numbering.mine]
+    places = np.concatenate(V.mesh.comm.allgather(own))
+    size = np.abs(places).max(initial=0.0) or 1.0
+    found = np.empty(numbering.n)
+    found[np.lexsort(np.round(places / size, 9).T)] = values
+    return found
+
+
 def total(comm: Any, part: float) -> float:
     """The sum over processes, with the same bits on each."""
     return part if comm.size == 1 else float(sum(comm.allgather(part)))

@@ -15,6 +15,7 @@ from optim.space import Euclidean, Hilbert, Space, Weighted
 from pde.fem.dolfinx_import import Dolfinx
 from pde.fem.errors import FemError
 from pde.fem.numbering import Numbering
+from pde.fem.whole_vectors import WholeVectors
 
 Vector = NDArray[np.float64]
 
@@ -68,25 +69,10 @@ def _across_processes(fe: Dolfinx, form: Any, numbering: Numbering) -> Space:
     whole.assemble()
     rows = PETSc.IS().createGeneral((numbering.mine + whole.getOwnershipRange()[0]).astype(PETSc.IntType), comm=comm)
     mass = whole.createSubMatrix(rows, rows)
-    left, right = mass.createVecs()
-    mass.getDiagonal(left)
-    _check(all(comm.allgather(bool((left.array_r > 0).all()))))
-    ksp = PETSc.KSP().create(comm)
-    ksp.setOperators(mass)
-    ksp.setType("preonly")
-    ksp.getPC().setType("cholesky")
-    ksp.getPC().setFactorSolverType("mumps")
-    first, last = mass.getOwnershipRange()
-
-    def on_all(action: Any) -> Any:
-        def act(x: Vector) -> Vector:
-            left.array[:] = x[first:last]
-            action(left, right)
-            return np.concatenate(comm.allgather(right.array.copy()))
-
-        return act
-
-    return Hilbert(on_all(mass.mult), on_all(ksp.solve))
+    diagonal = mass.getDiagonal()
+    _check(all(comm.allgather(bool((diagonal.array_r > 0).all()))))
+    spread = WholeVectors(fe, mass)
+    return Hilbert(spread.multiply, spread.solve)
 
 
 def _check(positive: bool) -> None:

@@ -17,7 +17,9 @@ control may be the shape of the mesh (`pde.fem.motion`). All of this is discreti
 the discrete problem, whatever the mesh.
 """
 
+import copy
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,10 @@ from pde.fem.control import Inner
 from pde.fem.controls import Controls
 from pde.fem.dirichlet import Dirichlet
 from pde.fem.dolfinx_import import Dolfinx, load
-from pde.fem.errors import FemError
+from pde.fem.errors import FemError, FemSolverError
 from pde.fem.form import LinearForm, assembled_number, with_fixed_quadrature
-from pde.fem.integral import IntegralConstraint
+from pde.fem.in_sight import StateInSight
+from pde.fem.integral import IntegralConstraint, StateIntegral
 from pde.fem.solver_options import SolverOptions, named
 from pde.fem.state import Counts, StateEquation
 
@@ -161,26 +164,81 @@ class Reduced:
         """x, or a gradient, : (n,) -> one vector per control."""
         return self._control.split(np.asarray(x))
 
-    def at_most(self, form: Any, limit: float) -> IntegralConstraint:
-        """The constraint int f(m) <= limit. form : a UFL form of the control alone.
+    def as_they_stand(self) -> Vector:
+        """x : (n,) of the controls as their functions stand now, for instance after an interpolation into them."""
+        return self._control.get()
+
+    @property
+    def in_sight(self) -> StateInSight:
+        """The same functional with its state in the open: J(u, m) and F(u, m; v) apart, for models that replace u(m).
+
+        Raises:
+            FemError: there are several controls, or the control is a fixed value of the state.
+        """
+        return StateInSight(self._parts, self._control)
+
+    def approach(self, parameter: Any, values: Iterable[float], x: Vector | None = None) -> None:
+        """Continuation: solve at x for one value of a parameter after the other, each from the state before.
+
+        Newton's method may fail for a fast flow that it finds from a slower one. From now on it starts from the last
+        state found here, at every x, and derivatives are those at the last value: the way there leaves no trace but
+        the first guess.
+
+        Args:
+            parameter: a dolfinx Constant in the forms, such as a Reynolds number. values: the last one stays.
+            x: (n,) where; None: `x0`.
+
+        Raises:
+            FemSolverError: one of them has no solution near that of the one before; names it.
+            FemError: no such parameter.
+        """
+        parts, x = self._parts, self.x0 if x is None else self._control.checked(x)
+        if not isinstance(parameter, parts.fe.fem.Constant) or parameter not in parts.F.constants():
+            raise FemError("the parameter of a continuation must be a dolfinx Constant in the residual")
+        for value in values:
+            parameter.value = value
+            parts.forget()
+            try:
+                parts.value(x)
+            except FemSolverError as reason:
+                raise FemSolverError(f"at {float(value):g} on the way: {reason}") from reason
+            parts.equation.guess[:] = parts.u.x.array
+        parts.forget()
+
+    def at_most(self, form: Any, limit: float) -> IntegralConstraint | StateIntegral:
+        """The constraint int f <= limit.
+
+        Args:
+            form: a UFL form of the control, such as the material used, or of control and state, such as an energy. The
+                second kind shares state solve and factors with the objective; a derivative costs an adjoint of its own.
 
         Raises:
             FemError: it is not such a form.
         """
         return self._integral(form, limit, "ineq")
 
-    def equal(self, form: Any, limit: float) -> IntegralConstraint:
-        """The constraint int f(m) = limit; see `at_most`."""
+    def equal(self, form: Any, limit: float) -> IntegralConstraint | StateIntegral:
+        """The constraint int f = limit; see `at_most`."""
         return self._integral(form, limit, "eq")
 
-    def _integral(self, form: Any, limit: float, kind: Any) -> IntegralConstraint:
+    def _integral(self, form: Any, limit: float, kind: Any) -> IntegralConstraint | StateIntegral:
+        _check_objective(self._parts.fe, form)
         if self._parts.u in form.coefficients():
-            raise FemError("the constraint must be an integral of the control, and this one contains the state")
+            return StateIntegral(self._parts.beside(form), self._control, limit, kind)
         return IntegralConstraint(form, self._control, limit, kind)
 
     def forget(self) -> None:
         """Solve anew at the next call, because data of the forms have changed."""
         self._parts.forget()
+
+
+@dataclass
+class _Solved:
+    """The x that was solved last, the state there, and how often there was another."""
+
+    x: Vector | None = None
+    u: Vector = field(default_factory=lambda: np.zeros(0))
+    count: int = 0
 
 
 class _Parts:
@@ -198,7 +256,7 @@ class _Parts:
         adjoint_solver: SolverOptions | None,
         newton: dict[str, str | int | float],
     ) -> None:
-        ufl, V = fe.ufl, u.function_space
+        V = u.function_space
         F, J = (with_fixed_quadrature(fe, form) for form in controls.in_forms(F, J))
         self.fe, self.controls, self.u, self.ms = fe, controls, u, controls.coefficients
         self.dirichlet = Dirichlet(bcs, V, self.ms)
@@ -206,23 +264,56 @@ class _Parts:
         self.equation = StateEquation(
             fe, F, u, self.ms, self.dirichlet, solver, adjoint_solver, newton, controls.moves_mesh
         )
-        self.F, self.J, self.comm = F, fe.fem.form(J), V.mesh.comm
+        self.F, self.comm, self._solved = F, V.mesh.comm, _Solved()
+        self._weigh(J)
+        self.forget()
+
+    def beside(self, J: Any) -> "_Parts":
+        """The same equation, its solutions and its factors, with another objective."""
+        other = copy.copy(self)
+        other._weigh(with_fixed_quadrature(self.fe, *self.controls.in_forms(J)))
+        other.known = None
+        return other
+
+    def _weigh(self, J: Any) -> None:
+        """Compile what depends on the objective."""
+        fe, ufl, u, V = self.fe, self.fe.ufl, self.u, self.u.function_space
+        self.J = fe.fem.form(J)
         self.p, self.dp, self.du = (fe.fem.Function(V) for _ in range(3))
         self.dms = [fe.fem.Function(m.function_space) for m in self.ms]
-        self.L = J + ufl.replace(F, {F.arguments()[0]: self.p})
+        self.L = J + ufl.replace(self.F, {self.F.arguments()[0]: self.p})
         self.L_u = self._state_form(ufl.derivative(self.L, u, ufl.TestFunction(V)))
         self.L_m = [
             self._control_form(which, part.derivative(self.L, self._test(which)))
-            for which, part in enumerate(controls.parts)
+            for which, part in enumerate(self.controls.parts)
         ]
         self._second: tuple[LinearForm, LinearForm, list[LinearForm]] | None = None
-        self.forget()
-
-    def forget(self) -> None:
-        self.at: Vector | None = None
-        self.why = ""
         self.J_at: float | None = None
         self.dJ_at: Vector | None = None
+        self.why = ""
+
+    @property
+    def at(self) -> Vector | None:
+        """For which x the state is solved; shared by all objectives beside each other."""
+        return self._solved.x
+
+    @at.setter
+    def at(self, x: Vector | None) -> None:
+        self._solved.x, self._solved.count = x, self._solved.count + 1
+
+    @property
+    def u_at(self) -> Vector:
+        """The state there."""
+        return self._solved.u
+
+    @u_at.setter
+    def u_at(self, u: Vector) -> None:
+        self._solved.u = u
+
+    def forget(self) -> None:
+        """Data of the forms have changed."""
+        self.at, self.why = None, ""
+        self.known: int | None = None  # for which solve J_at and dJ_at hold
         self.equation.forget()
 
     def feasible(self, x: Vector) -> str:
@@ -235,18 +326,18 @@ class _Parts:
         if self.why:
             self.at = None
             return np.inf
-        self._solve_state(x)
+        self.solve_state(x)
         if self.J_at is None:
             self.J_at = assembled_number(self.fe, self.J, self.comm)
         return self.J_at
 
     def derivative(self, x: Vector) -> Vector:
-        self._solve_state(x)
+        self.solve_state(x)
         if self.dJ_at is None:
             p = self.p.x.array
             p[:] = 0
-            p[:] = self._adjoint(self.L_u.assemble(), "adjoint")
-            self.dJ_at = self._gathered(self.L_m, self.L_u)
+            p[:] = self.adjoint(self.L_u.assemble(), "adjoint")
+            self.dJ_at = self.gathered(self.L_m, self.L_u)
         return self.dJ_at
 
     def hessian(self, x: Vector, v: Vector) -> Vector:
@@ -263,10 +354,10 @@ class _Parts:
         equation.counts.tangents += 1
         self.du.x.array[:] -= equation.forward.solve(equation.free(tangent.assemble()), "tangent")
         self.dp.x.array[:] = 0
-        self.dp.x.array[:] = self._adjoint(adjoint.assemble(), "second adjoint")
-        return self._gathered(results, adjoint)
+        self.dp.x.array[:] = self.adjoint(adjoint.assemble(), "second adjoint")
+        return self.gathered(results, adjoint)
 
-    def _gathered(self, by_control: list[LinearForm], by_state: LinearForm) -> Vector:
+    def gathered(self, by_control: list[LinearForm], by_state: LinearForm) -> Vector:
         """(n,) from derivatives by each control and, where its values are held by the boundary, by the state."""
         duals = [form.assemble() for form in by_control]
         if self.dirichlet.follows:
@@ -276,19 +367,24 @@ class _Parts:
                     duals[which] += self.dirichlet.pull_back(which, reaction)
         return self.controls.gather(duals)
 
-    def _solve_state(self, x: Vector) -> None:
+    def solve_state(self, x: Vector) -> None:
         # The functions are the caller's: whatever was written into them meanwhile, they stand for x again.
         self.controls.set(x)
         if self.at is not None and np.array_equal(self.at, x):
             self.u.x.array[:] = self.u_at
-            return
-        self.at, self.J_at, self.dJ_at = None, None, None
-        self.equation.solve()
-        self.at, self.u_at = x.copy(), self.u.x.array.copy()
+        else:
+            self.at = None
+            self.equation.solve()
+            self.at, self.u_at = x.copy(), self.u.x.array.copy()
+        if self.known != self._solved.count:
+            self.known, self.J_at, self.dJ_at = self._solved.count, None, None
 
-    def _adjoint(self, b: Vector, what: str) -> Vector:
+    def adjoint(self, b: Vector, what: str) -> Vector:
         self.equation.counts.adjoints += 1
         return self.equation.adjoint.solve(self.equation.free(-b), what, transposed=True)
+
+    # `operators.problems.fem` still asks by these names; `StateInSight` is what it may use instead.
+    _solve_state, _adjoint, _gathered = solve_state, adjoint, gathered
 
     def _second_forms(self) -> tuple[LinearForm, LinearForm, list[LinearForm]]:
         """Compiled when the first Hessian action is asked for: dF/dm dm + K du; d(dL/du); d(dL/dm)."""

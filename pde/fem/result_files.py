@@ -20,13 +20,13 @@ def write_results(path: str | Path, *functions: Any, tags: Any = None) -> Path:
     """Functions on one mesh, as a file.
 
     Args:
-        path: .xdmf (with an .h5 beside it), .bp (VTX, a folder), .vtu (from one process) or .png (the first function,
-            by PyVista).
+        path: .xdmf (with an .h5 beside it), .bp (VTX, a folder), .vtu or .png (the first function, by PyVista). The
+            last two are written by the first process, to which the others send what they hold.
         functions: dolfinx Functions, scalars or vectors; their names are kept.
-        tags: dolfinx MeshTags of the cells, written too in .vtu.
+        tags: dolfinx MeshTags of the cells, written too in .vtu from one process.
 
     Raises:
-        FemError: an unknown ending, no function, functions on different meshes or of one name, or .vtu and .png from
+        FemError: an unknown ending, no function, functions on different meshes or of one name, or tags in .vtu from
             several processes.
     """
     path = Path(path)
@@ -43,11 +43,21 @@ def write_results(path: str | Path, *functions: Any, tags: Any = None) -> Path:
         raise FemError(
             f"two functions are named {max(names, key=names.count)!r}: set their names apart, as in u.name = 'u'"
         )
-    if ending in (".vtu", ".png") and mesh.comm.size > 1:
-        raise FemError(f"{ending} is written by one process: give .xdmf or .bp")
     path.parent.mkdir(parents=True, exist_ok=True)
+    if ending in (".vtu", ".png") and mesh.comm.size > 1:
+        _from_the_first(path, functions, tags)
+        return path
     {".xdmf": _xdmf, ".bp": _vtx, ".vtu": _vtu, ".png": _png}[ending](path, mesh, functions, tags)
     return path
+
+
+def _from_the_first(path: Path, functions: Any, tags: Any) -> None:
+    from pde.fem.gathered import gathered
+
+    if tags is not None:
+        raise FemError("tags are written in .vtu by one process: leave them out, or run on one process")
+    if whole := gathered(functions):
+        write_results(path, *whole)
 
 
 def _xdmf(path: Path, mesh: Any, functions: Any, tags: Any) -> None:

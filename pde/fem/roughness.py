@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim.space import Euclidean, Hilbert, Weighted
+from pde.fem.controls_in_time import InTime
 from pde.fem.errors import FemError
-from pde.fem.transient import InTime, Transient
+from pde.fem.transient import Transient
 
 Vector = NDArray[np.float64]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pde.fem.errors import FemError
 
 RESIDUAL = 1e-8  # |b - K x| / |b| above which an answer is no answer, whatever the solver says of itself
+REFINEMENTS = 2  # solves more with the same factors, where the residual is above that
+CORRECTION = 1e-8  # |dx| / |x| of the last of them at which x is an answer although rounding keeps its residual above
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ class StateEquation:
         adjoint_solver: None: the factors of `solver` serve the adjoint too.
         newton: SNES options beside those in `solver_options.NEWTON`.
         moves_mesh: the control moves the mesh, so that K follows it whatever K is made of.
+
+    Attributes:
+        form: of K, compiled. linear: F is linear in u.
     """
 
     def __init__(
@@ -70,8 +73,8 @@ class StateEquation:
         self.linear = u not in K.coefficients()
         controls = m if isinstance(m, tuple) else (m,)
         self._follows_control = moves_mesh or any(control in K.coefficients() for control in controls)
-        self._form = fe.fem.form(K)
-        self.K = fe.petsc.create_matrix(self._form)
+        self.form = self._form = fe.fem.form(K)
+        self.K = fe.petsc.create_matrix(self.form)
         if solver.rigid_motions:
             self.K.setNearNullSpace(_rigid_motions(fe, V))
         self.forward = LinearSolver(fe, self.K, solver, V)
@@ -121,7 +124,7 @@ class StateEquation:
     def linearise(self) -> None:
         """K = dF/du at the present u and m."""
         self.K.zeroEntries()
-        self.fe.petsc.assemble_matrix(self.K, self._form, bcs=list(self.dirichlet.bcs))
+        self.fe.petsc.assemble_matrix(self.K, self.form, bcs=list(self.dirichlet.bcs))
         self.K.assemble()
         self._assembled = True
         self.counts.factorisations += 1

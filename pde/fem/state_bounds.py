@@ -20,7 +20,8 @@ from optim.problem import Constraint, Problem
 from optim.result import Stop
 from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemError, FemSolverError
-from pde.fem.form import assembled_number
+from pde.fem.form import Integral
+from pde.fem.numbering import Numbering
 from pde.fem.reduced import Reduced
 
 Vector = NDArray[np.float64]
@@ -91,7 +92,7 @@ class StateBounds:
             for lam, gap in zip(self._multipliers, beyond, strict=True)
         ]
         self.J = Reduced(residual, objective + sum(terms[1:], terms[0]), state, control, bcs, **options)
-        self._fe, self._objective = fe, fe.fem.form(objective)
+        self._fe, self._objective = fe, Integral(fe, objective)
         points = V.element.interpolation_points
         self._gaps = [fe.fem.Expression(ufl.as_ufl(gap), points) for gap in beyond]
         self._gap = fe.fem.Function(V)
@@ -139,18 +140,21 @@ class StateBounds:
     def _update(self, x: Vector) -> tuple[float, float]:
         """New multipliers at x; -> largest violation, and the largest change of a multiplier over the price."""
         self.J.value(x)
-        violation = complementary = 0.0
+        comm, violation, complementary = self._gap.function_space.mesh.comm, 0.0, 0.0
         for lam, expression in zip(self._multipliers, self._gaps, strict=True):
             self._gap.interpolate(expression)
             gap, old = self._gap.x.array, lam.x.array.copy()
             lam.x.array[:] = np.maximum(0.0, old + self.price.value * gap)
-            violation = max(violation, float(gap.max()))
-            complementary = max(complementary, float(np.abs(lam.x.array - old).max()) / float(self.price.value))
+            changed = float(np.abs(lam.x.array - old).max(initial=0.0)) / float(self.price.value)
+            # Over all processes, which must come to the same verdict.
+            for most, change in comm.allgather((float(gap.max(initial=0.0)), changed)):
+                violation, complementary = max(violation, most), max(complementary, change)
         self.J.forget()
         return max(violation, 0.0), complementary
 
     def _found(self, x: Vector, violation: float, rounds: int) -> Bounded:
         self.J.value(x)
-        J = assembled_number(self._fe, self._objective, self.J.state.function_space.mesh.comm)
+        J = self._objective()
         signed = sum(sign * lam.x.array for sign, lam in zip(self._signs, self._multipliers, strict=True))
-        return Bounded(x, J, violation, np.asarray(signed), rounds, float(self.price.value))
+        multipliers = Numbering(self._fe, self._gap.function_space).gather(np.asarray(signed))
+        return Bounded(x, J, violation, multipliers, rounds, float(self.price.value))

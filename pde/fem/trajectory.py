@@ -5,12 +5,11 @@ pair (s_n, ds_n) forwards, and the pair of their cotangents back.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pde.fem.control import Control
+from pde.fem.controls_in_time import Backwards, ControlsInTime
 from pde.fem.errors import FemSolverError
 from pde.fem.numbering import total
 from pde.fem.schemes import Scheme
@@ -25,30 +24,30 @@ class Trajectory:
     """The compiled steps, the functions that they refer to, and for which x there are answers.
 
     Args:
-        start: the control where it is the initial value, else None; and the initial values.
+        start: which control is the initial value, None where none is; and the initial values.
     """
 
     def __init__(
         self,
         equation: Equation,
         scheme: Scheme,
-        control: Control,
+        controls: ControlsInTime,
         terminal: Terminal,
         duration: float,
-        steps: int,
-        per_step: bool,
-        start: tuple[Any, Vector],
+        start: tuple[int | None, Vector],
         boundary_at: Callable[[float], None] | None,
         schedule: Schedule | Budget,
     ) -> None:
-        self.equation, self.scheme, self.control, self.terminal = equation, scheme, control, terminal
-        self.steps, self.per_step, self.dt = steps, per_step, duration / steps
-        self._starts, self._start = start[0] is not None, start[1]
+        self.equation, self.scheme, self.controls, self.terminal = equation, scheme, controls, terminal
+        steps, per_step = controls.steps, controls.per_step
+        self.steps, self.dt = steps, duration / steps
+        self._starts, self._start = start
         self._boundary_at = boundary_at
         self._price = self.dt * scheme.weights(steps)
         first = Step(equation, scheme.first, per_step)
         self.formulas = [first] if scheme.other == scheme.first else [first, Step(equation, scheme.other, per_step)]
-        self.tape, self._pairs = Tape(steps, schedule), Tape(steps, schedule)
+        gather = controls.comm.allgather if controls.comm.size > 1 else None
+        self.tape, self._pairs = Tape(steps, schedule, gather=gather), Tape(steps, schedule, gather=gather)
         in_memory = isinstance(schedule, Schedule) and schedule.place == "memory" and schedule.complete(steps)
         self._keeps_states = in_memory
         self.forget()
@@ -79,11 +78,11 @@ class Trajectory:
             if not self._recorded:
                 self._run(x)
             chain = _Gradient(self)
-            by_u, by_m = self.terminal.derivative()
+            by_u, at_end = self.terminal.derivative()
             self._recorded = False
             bar = self.tape.reverse(chain, self._cotangent(by_u))
             self._recorded = self._keeps_states
-            self.dJ_at = self._collected(chain.by_m, by_m, bar[0])
+            self.dJ_at = self._collected(chain.by_m, at_end, bar[0])
             self._restore(x)
         return self.dJ_at
 
@@ -95,14 +94,16 @@ class Trajectory:
             self._recorded = False
         elif not self._recorded:
             self._run(x)
-        chain = _Hessian(self, self._split(v))
+        chain = _Hessian(self, v)
         change = np.zeros_like(self._first())
-        if self._starts:
-            change[0] = self.control.direction(v)
+        lasting = self.controls.lasting(v)
+        if self._starts is not None:
+            change[0] = lasting[self._starts]
         last = self._pairs.record(chain, np.stack([self._first(), change]))
         self._place_last(last[0])
         self.terminal.du.x.array[:] = last[1, 0]
-        self.terminal.dm.x.array[:] = 0 if self.per_step else self.control.direction(v)
+        for dm, values in zip(self.terminal.dms, lasting, strict=True):
+            dm.x.array[:] = values
         by_u, (bent_u, bent_m) = self.terminal.derivative()[0], self.terminal.bend()
         bar = self._pairs.reverse(chain, np.stack([self._cotangent(by_u), self._cotangent(bent_u)]))
         self._pairs.close()
@@ -147,8 +148,8 @@ class Trajectory:
         if e.t is not None:
             e.t.value = (n + self.scheme.formula(n).theta) * self.dt
         e.price.value = self._price[n]
-        if self.per_step:
-            self.control.set(self._split(x)[n])
+        if any(self.controls.per_step):
+            self.controls.set(x, n)
         return self.formulas[0] if n == 0 else self.formulas[-1]
 
     def fill(self, values: list[Vector], carried: Vector) -> Vector:
@@ -163,7 +164,7 @@ class Trajectory:
 
     def _run(self, x: Vector) -> None:
         self.at, self.dJ_at, self._recorded = None, None, False
-        self._set(x)
+        self.controls.set(x, 0)
         for step in self.formulas:
             step.forget()
         sums = [0.0]
@@ -174,23 +175,19 @@ class Trajectory:
 
         last = self.tape.record(_Plain(self, x), self._first(), visit)
         self._place_last(last)
-        self.J_at = total(self.control.comm, sums[0] + self.terminal.value())
+        self.J_at = total(self.controls.comm, sums[0] + self.terminal.value())
         self.at, self._recorded, self._last = x.copy(), True, last[0].copy()
-
-    def _set(self, x: Vector) -> None:
-        if not self.per_step:
-            self.control.set(x)
 
     def _restore(self, x: Vector) -> None:
         """The functions are the caller's: whatever was written into them meanwhile, they stand for x again."""
-        self.control.set(self._split(x)[-1])
+        self.controls.set(x, self.steps - 1)
         self.equation.u.x.array[:] = self._last
         if self.equation.t is not None:
             self.equation.t.value = self.steps * self.dt
 
     def _first(self) -> Vector:
         s = np.zeros((self.scheme.depth, len(self._start)))
-        s[0] = self.control.coefficient.x.array if self._starts else self._start
+        s[0] = self._start if self._starts is None else self.controls.coefficients[self._starts].x.array
         return s
 
     def _place_last(self, s: Vector) -> None:
@@ -203,15 +200,12 @@ class Trajectory:
         bar[0] = by_u
         return bar
 
-    def _split(self, x: Vector) -> Vector:
-        return x.reshape(self.steps if self.per_step else 1, -1)
-
-    def _collected(self, by_m: list[Vector], at_end: Vector, at_start: Vector) -> Vector:
-        """The derivative by x, from those by the control of each step (last first), by phi and by the initial value."""
-        if self.per_step:
-            return np.concatenate([self.control.gather(d) for d in reversed(by_m)])
-        dual = by_m[0] + at_end
-        return self.control.gather(dual + at_start if self._starts else dual)
+    def _collected(self, by_m: Backwards, at_end: list[Vector], at_start: Vector) -> Vector:
+        """The derivative by x, from those by the controls of each step, by phi and by the initial value."""
+        lasting = list(at_end)
+        if self._starts is not None:
+            lasting[self._starts] = lasting[self._starts] + at_start
+        return self.controls.gather(by_m, lasting)
 
 
 class _Plain:
@@ -219,19 +213,13 @@ class _Plain:
 
     def __init__(self, trajectory: Trajectory, x: Vector) -> None:
         self.trajectory, self.x = trajectory, x
-        self.by_m: list[Vector] = []
+        self.by_m = Backwards(trajectory.controls.per_step)
 
     def step(self, n: int, s: Vector) -> Vector:
         return self.trajectory.solve(n, s, self.x)
 
     def pull(self, n: int, s: Vector, s_next: Vector, bar: Vector) -> Vector:
         raise AssertionError("a run forwards is not gone back over")
-
-    def add(self, by_m: Vector) -> None:
-        if self.trajectory.per_step or not self.by_m:
-            self.by_m.append(by_m)
-        else:
-            self.by_m[0] += by_m
 
 
 class _Gradient(_Plain):
@@ -244,12 +232,12 @@ class _Gradient(_Plain):
     def pull(self, n: int, s: Vector, s_next: Vector, bar: Vector) -> Vector:
         step = self.trajectory.stand(n, s, s_next, self.x)
         values, by_m = step.pull(n, bar[0])
-        self.add(by_m)
+        self.by_m.add(by_m)
         return self.trajectory.fill(values, bar)
 
 
 class _Hessian(_Gradient):
-    """The chain of pairs, and back. v : (steps, n) or (1, n), the direction."""
+    """The chain of pairs, and back. v : (n,), the direction."""
 
     def __init__(self, trajectory: Trajectory, v: Vector) -> None:
         super().__init__(trajectory)
@@ -269,7 +257,7 @@ class _Hessian(_Gradient):
         step.du.x.array[:] = s_next[1, 0]
         values, _ = step.pull(n, bar[0, 0])
         changes, by_m = step.pull_tangent(bar[1, 0])
-        self.add(by_m)
+        self.by_m.add(by_m)
         fill = self.trajectory.fill
         return np.stack([fill(values, bar[0]), fill(changes, bar[1])])
 
@@ -277,5 +265,6 @@ class _Hessian(_Gradient):
         step = self.trajectory.stand(n, s[0], after, self.x)
         for old, values in zip(step.d_older, s[1], strict=False):
             old.x.array[:] = values
-        step.dm.x.array[:] = self.trajectory.control.direction(self.v[n if len(self.v) > 1 else 0])
+        for dm, values in zip(step.dms, self.trajectory.controls.directions(self.v, n), strict=True):
+            dm.x.array[:] = values
         return step

@@ -4,23 +4,27 @@
     J(m) = int_0^T j(u, m, t) dt + phi(u(T), m)
 
 The steps are those of `pde.fem.schemes`, the derivative is that of the steps (`pde.fem.stepping`), and `pde.tape` keeps
-what the way back needs. M(u; v) = (u, v) unless given, F and M may be nonlinear. The control is one of
+what the way back needs. M(u; v) = (u, v) unless given, F and M may be nonlinear. A control is one of
 
 - a field or a number for each step, taken where the scheme takes F: in the middle of the step for crank-nicolson, at
   its end otherwise (`Transient.times`);
 - a field or a number for all times: a coefficient, a source, a flux;
+- values of the state that are fixed on the boundary, for each step or for all times: u_(n+1) = g_n, at the end of step
+  n whatever the scheme;
 - the state at time zero.
+
+There may be several of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optim.space import Space
-from pde.fem.control import Control, Inner
+from pde.fem.control import Inner
+from pde.fem.controls_in_time import ControlsInTime
 from pde.fem.dirichlet import Dirichlet
 from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemError
@@ -43,29 +47,31 @@ class Transient:
                       duration=1.0, steps=50, scheme="crank-nicolson", bcs=[...])
         optim.minimize(J, J.x0)
 
-    x is flat; `x.reshape(steps, -1)` has one row per step where the control has one value per step. After a call the
-    state function holds u(T) at that call's x, and the control function the values of the last step. Answers are kept
+    x is flat, one control after the other; `split` takes it apart, with one row per step where a control has values for
+    each step. After a call the state function holds u(T) at that call's x, and the control functions the values of the
+    last step. Answers are kept
     for the last x; after changing other data of the forms, call `forget`. The same x gives the same bits, whatever was
     asked before and whatever the schedule.
 
     Args:
         residual: F(u, m, t; v), linear in one test function of the state's space; without the time derivative.
         state: Function; its values now are u_0 unless `initial` is given.
-        control: Function, in the domain or on the boundary (by where the forms use it), or a Constant.
+        control: Function, in the domain or on the boundary (by where the forms use it, or as the value of a Dirichlet
+            condition), or a Constant; or a list of these.
         duration, steps: T, and into how many equal steps it is cut.
         running, terminal: j and phi, UFL forms without test functions; one of them may be missing.
         scheme: a name in `pde.fem.schemes.SCHEMES`.
-        per_step: the control has a value for each step.
+        per_step: the control has a value for each step; for several controls one answer, or one for each.
         time: the Constant that F and j use as t; it is set in every step.
-        initial: u_0, a Function of the state's space; it may be the control.
+        initial: u_0, a Function of the state's space; it may be a control.
         mass: M(u; v), linear in a test function.
         bcs: dolfinx Dirichlet conditions of the state, held in every step.
         boundary_at: called with the time at the end of a step before it is solved, to set the values in bcs.
         inner: product of the control space, for one time: "L2", "H1", "l2", or a function of (trial, test) giving a
-            form. For controls per step it is integrated over time, except "l2".
+            form; for several controls a list of these. For controls per step it is integrated over time, except "l2".
         active, solver, adjoint_solver, newton: as `pde.fem.reduced.Reduced` takes them.
         schedule: which states are kept for the way back: `pde.tape.keep_all()`, `revolve(20)`, `keep_all("disk")`, or a
-            `Budget` of bytes. Derivatives are the same bits for all of them.
+            `Budget` of bytes (of each process). Derivatives are the same bits for all of them.
 
     Raises:
         FemError: a part does not fit the others. TapeError: no such schedule.
@@ -83,13 +89,13 @@ class Transient:
         running: Any = None,
         terminal: Any = None,
         scheme: str = "crank-nicolson",
-        per_step: bool = False,
+        per_step: bool | Sequence[bool] = False,
         time: Any = None,
         initial: Any = None,
         mass: Any = None,
         bcs: Iterable[Any] = (),
         boundary_at: Callable[[float], None] | None = None,
-        inner: Inner = "L2",
+        inner: Inner | Sequence[Inner] = "L2",
         active: Any = None,
         solver: str | SolverOptions = "direct",
         adjoint_solver: str | SolverOptions | None = None,
@@ -102,8 +108,6 @@ class Transient:
             raise FemError(
                 f"a run of duration {duration} in {steps} steps: give a positive duration and a step at least"
             )
-        if isinstance(schedule, Budget) and V.mesh.comm.size > 1:
-            raise FemError("several processes would plan a Budget differently: give revolve(...) or keep_all(...)")
         mass = ufl.inner(state, ufl.TestFunction(V)) * ufl.dx if mass is None else mass
         _check_forms(fe, state, residual, mass, running, terminal)
         if time is not None and not isinstance(time, fe.fem.Constant):
@@ -111,18 +115,16 @@ class Transient:
         if initial is not None and (not isinstance(initial, fe.fem.Function) or initial.function_space != V):
             raise FemError("initial must be a Function of the state's space")
 
-        part = Control(fe, control, V.mesh, active, inner)
-        given = {part.given: part.coefficient} if part.constant else {}
+        dt = duration / steps
+        controls = ControlsInTime(fe, control, V.mesh, active, inner, per_step, dt * chosen.weights(steps))
         F, M, j, phi = (
-            None if form is None else with_fixed_quadrature(fe, ufl.replace(form, given))
+            None if form is None else with_fixed_quadrature(fe, controls.in_forms(form)[0])
             for form in (residual, mass, running, terminal)
         )
-        dirichlet = Dirichlet(tuple(bcs), V, part.coefficient)
-        starts = initial is not None and initial is part.coefficient
-        _check_control(part.coefficient, (F, M, j), phi, starts, per_step, dirichlet)
+        dirichlet = Dirichlet(tuple(bcs), V, controls.coefficients)
+        starts = next((k for k, m in enumerate(controls.coefficients) if initial is m), None)
+        _check_controls(controls, (F, M, j), phi, starts, dirichlet)
 
-        dt = duration / steps
-        weights = chosen.weights(steps)
         older = (fe.fem.Function(V), fe.fem.Function(V))
         rate, price = fe.fem.Constant(V.mesh, 1 / dt), fe.fem.Constant(V.mesh, dt)
         solvers = named(solver), None if adjoint_solver is None else named(adjoint_solver)
@@ -133,7 +135,7 @@ class Transient:
             j,
             state,
             older,
-            part.coefficient,
+            controls.coefficients,
             time,
             rate,
             price,
@@ -143,12 +145,12 @@ class Transient:
         )
         # Shared by shallow copies, so that a copy cannot move the state under its original.
         self._trajectory = Trajectory(
-            equation, chosen, part, Terminal(fe, phi, state, part.coefficient), duration, steps, per_step,
-            (initial if starts else None, (state if initial is None else initial).x.array.copy()),
+            equation, chosen, controls, Terminal(fe, phi, state, controls.coefficients), duration,
+            (starts, (state if initial is None else initial).x.array.copy()),
             boundary_at, keep_all() if schedule is None else schedule,
         )  # fmt: skip
-        self.space: Space = InTime(part.space, dt * weights) if per_step and inner != "l2" else part.space
-        self.x0: Vector = np.tile(part.get(), steps if per_step else 1)
+        self.space: Space = controls.space
+        self.x0: Vector = controls.get()
 
     @property
     def n(self) -> int:
@@ -157,8 +159,17 @@ class Transient:
 
     @property
     def times(self) -> Vector:
-        """(steps,), where the control of each step acts."""
+        """(steps,), where the control of each step acts; values of a Dirichlet condition act at the end of the step."""
         return self._trajectory.times
+
+    @property
+    def controls(self) -> tuple[Any, ...]:
+        """The function of each control: what was given, or what stands for a Constant."""
+        return self._trajectory.controls.coefficients
+
+    def split(self, x: Vector) -> list[Vector]:
+        """x, or a gradient, : (n,) -> one array per control: (steps, k) where it has values for each step, or (k,)."""
+        return self._trajectory.controls.split(np.asarray(x))
 
     @property
     def counts(self) -> Counts:
@@ -214,30 +225,7 @@ class Transient:
         self._trajectory.forget()
 
     def _checked(self, x: Any) -> Vector:
-        x = np.asarray(x, float)
-        if x.shape != (self.n,):
-            raise FemError(f"the control has {self.n} numbers, x has shape {x.shape}: give a flat vector ({self.n},)")
-        if not np.isfinite(x).all():
-            raise FemError("x holds a value that is not finite: check it for nan and infinity")
-        return x
-
-
-@dataclass(frozen=True)
-class InTime:
-    """<a, b> = sum_n w_n <a_n, b_n> of controls with one row per step. Args: each, their space; weights : (steps,)."""
-
-    each: Space
-    weights: NDArray[np.float64]
-
-    def inner(self, a: Vector, b: Vector) -> float:
-        rows = zip(self.weights, self._rows(a), self._rows(b), strict=True)
-        return float(sum(w * self.each.inner(p, q) for w, p, q in rows))
-
-    def riesz(self, dual: Vector) -> Vector:
-        return np.concatenate([self.each.riesz(d) / w for w, d in zip(self.weights, self._rows(dual), strict=True)])
-
-    def _rows(self, x: Vector) -> Vector:
-        return x.reshape(len(self.weights), -1)
+        return self._trajectory.controls.checked(x)
 
 
 def _space_of(fe: Any, state: Any) -> Any:
@@ -263,18 +251,27 @@ def _check_forms(fe: Any, u: Any, F: Any, M: Any, j: Any, phi: Any) -> None:
             raise FemError(f"{name} must be a number: a form without test or trial functions")
 
 
-def _check_control(
-    m: Any, forms: tuple[Any, ...], phi: Any, starts: bool, per_step: bool, dirichlet: Dirichlet
+def _check_controls(
+    controls: ControlsInTime, forms: tuple[Any, ...], phi: Any, starts: int | None, dirichlet: Dirichlet
 ) -> None:
-    if any(bc.g is m._cpp_object for bc in dirichlet.bcs):
-        raise FemError("the control cannot be a Dirichlet value of a time-dependent problem: use a Robin condition")
-    if m in forms[1].coefficients():
-        raise FemError("the mass contains the control, which is not supported: divide, and write it into the residual")
-    at_end = phi is not None and m in phi.coefficients()
-    if per_step and (starts or at_end):
-        raise FemError(
-            "the control has a value for each step, so it can be neither the initial value nor in the terminal form: "
-            "leave per_step out"
-        )
-    if not (starts or at_end or any(form is not None and m in form.coefficients() for form in forms)):
-        raise FemError("the control is in neither residual, objective nor initial value: J does not depend on it")
+    given = zip(controls.parts, controls.per_step, dirichlet.links, strict=True)
+    for which, (part, per_step, link) in enumerate(given):
+        m = part.coefficient
+        if part.constant and any(bc.g is part.given._cpp_object for bc in dirichlet.bcs):
+            raise FemError("a Constant in a Dirichlet condition cannot be the control: give its value as a Function")
+        if m in forms[1].coefficients():
+            raise FemError(
+                "the mass contains the control, which is not supported: divide, and write it into the residual"
+            )
+        at_end = phi is not None and m in phi.coefficients()
+        if per_step and (starts == which or at_end):
+            raise FemError(
+                "the control has a value for each step, so it can be neither the initial value nor in the terminal "
+                "form: leave per_step out"
+            )
+        used = link is not None or starts == which or at_end
+        if not (used or any(form is not None and m in form.coefficients() for form in forms)):
+            raise FemError(
+                "the control is in neither residual, objective, Dirichlet conditions nor initial value: J does not "
+                "depend on it"
+            )

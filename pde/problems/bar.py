@@ -6,20 +6,25 @@ The answer is the bar of constant strain: h* = 2 V (L - x) / L^2 with compliance
 of that of the uniform bar, p^2 L^4 / (3 E V).
 """
 
+from typing import Any
+
 import numpy as np
 
 from optim.result import Stop
 from pde.fem.dolfinx_import import load
+from pde.fem.form import Integral
 from pde.fem.reduced import Reduced
 from pde.problems.held import zero_on
 from pde.problems.posed import Posed, Vector
 
 
-def pose(n: int = 60, L: float = 2.0, E: float = 3.0, p: float = 0.5, volume: float = 0.4) -> Posed:
+def pose(
+    n: int = 60, L: float = 2.0, E: float = 3.0, p: float = 0.5, volume: float = 0.4, *, comm: Any = None
+) -> Posed:
     """Args: n elements. L, length. E, modulus. p, load per length. volume, int h."""
     fe = load()
     ufl, fem = fe.ufl, fe.fem
-    mesh = fe.mesh.create_interval(fe.MPI.COMM_SELF, n, [0.0, L])
+    mesh = fe.mesh.create_interval(comm or fe.MPI.COMM_WORLD, n, [0.0, L])
     V, M = fem.functionspace(mesh, ("Lagrange", 1)), fem.functionspace(mesh, ("DG", 0))
     u, h, v = fem.Function(V), fem.Function(M), ufl.TestFunction(V)
 
@@ -29,12 +34,12 @@ def pose(n: int = 60, L: float = 2.0, E: float = 3.0, p: float = 0.5, volume: fl
     h.x.array[:] = volume / L
     reduced = Reduced(residual=F, objective=J, state=u, control=h, bcs=[zero_on(fe, V, lambda x: np.isclose(x[0], 0))])
     x = ufl.SpatialCoordinate(mesh)
-    distance = fem.form((h - 2 * volume * (L - x[0]) / L**2) ** 2 * ufl.dx)
+    distance = Integral(fe, (h - 2 * volume * (L - x[0]) / L**2) ** 2 * ufl.dx)
     uniform = reduced.value(reduced.x0)
 
     def measure(x: Vector) -> dict[str, float]:
         objective = reduced.value(x)
-        error = float(np.sqrt(fem.assemble_scalar(distance)))
+        error = float(np.sqrt(distance()))
         return {"objective": objective, "uniform": uniform, "ratio": objective / uniform, "control_error": error}
 
     C = p**2 * L**4 / (E * volume)

@@ -8,24 +8,26 @@ The control is a pressure h on the rim of an elastic disc, whose deformation mov
 O(1 / n^2).
 """
 
+from typing import Any
+
 import numpy as np
 
 from optim.result import Stop
 from pde.fem import shapes
 from pde.fem.dolfinx_import import load
 from pde.fem.extension import Extended
-from pde.fem.form import assembled_number
+from pde.fem.form import Integral
 from pde.fem.motion import MeshMotion, stiffness
 from pde.fem.reduced import Reduced
 from pde.problems.held import zero_on
 from pde.problems.posed import Posed, Vector
 
 
-def pose(n: int = 12) -> Posed:
+def pose(n: int = 12, *, comm: Any = None) -> Posed:
     """Args: n rings of cells; the rim is a polygon of 6 n sides."""
     fe = load()
     ufl, fem = fe.ufl, fe.fem
-    disc = shapes.disc(n, comm=fe.MPI.COMM_SELF)
+    disc = shapes.disc(n, comm=comm)
     mesh = disc.mesh
     V, W = fem.functionspace(mesh, ("Lagrange", 1)), fem.functionspace(mesh, ("Lagrange", 1, (2,)))
     u, v = fem.Function(V), ufl.TestFunction(V)
@@ -43,13 +45,14 @@ def pose(n: int = 12) -> Posed:
         moved, elastic, pressure, h, active=disc.dofs(V, "rim"), inner=lambda a, b: a * b * disc.ds("rim")
     )
     rim = np.hypot(*mesh.geometry.x[:, :2].T) > 1 - 1e-9
-    area, start = fem.form(fem.Constant(mesh, 1.0) * ufl.dx), reduced.value(reduced.x0)
+    area, start = Integral(fe, fem.Constant(mesh, 1.0) * ufl.dx), reduced.value(reduced.x0)
 
     def measure(x: Vector) -> dict[str, float]:
         objective = reduced.value(x)
-        radius = float(np.sqrt(assembled_number(fe, area, mesh.comm) / np.pi))
+        radius = float(np.sqrt(area() / np.pi))
         distance = np.linalg.norm(mesh.geometry.x[rim], axis=1)
-        roundness = float(distance.min() / distance.max())
+        least = min(mesh.comm.allgather(distance.min(initial=np.inf)))
+        roundness = float(least / max(mesh.comm.allgather(distance.max(initial=0.0))))
         return {"objective": objective, "radius": radius, "roundness": roundness, "start": start}
 
     known = {"objective": -np.pi / 6, "radius": np.sqrt(2), "roundness": 1.0, "start": -np.pi / 12}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pde.fem.dolfinx_import import load
 from pde.fem.extension import Extended
 from pde.fem.filter import Filtered
+from pde.fem.gathered import gathered
 from pde.fem.reduced import Reduced
 from pde.fem.roughness import SmoothInTime
 from pde.fem.transient import Transient
@@ -27,9 +28,16 @@ class Curve:
 def fields(posed: Posed, x: Vector) -> list[Any]:
     """dolfinx Functions (copies) of control and state at x, or Curves; the equation is solved once.
 
+    Where several processes share the mesh, all of them ask, and the first gets the functions on the whole mesh, by
+    vertex or cell; the others get none.
+
     Raises:
         FemSolverError: it was not solved.
     """
+    return gathered(_at(posed, x))
+
+
+def _at(posed: Posed, x: Vector) -> list[Any]:
     J: Any = posed.J
     if isinstance(J, SmoothInTime):
         J = J.J
@@ -41,9 +49,20 @@ def fields(posed: Posed, x: Vector) -> list[Any]:
         J, x = J.J, J.extend(x)
     if isinstance(J, Reduced):
         J.value(x)
-        names = ["control"] if len(J.controls) == 1 else [f"control {k + 1}" for k in range(len(J.controls))]
-        return [*map(_copy, J.controls, names), *_parts(J.state)]
+        return _standing(J)
     return [Curve("control", (np.arange(len(x)) + 0.5) / len(x), x)]
+
+
+def standing(posed: Posed) -> list[Any]:
+    """Control and state as they stand, without a solve; nothing where they are not functions on a mesh."""
+    J: Any = posed.J
+    J = J.J if isinstance(J, Filtered) else J
+    return gathered(_standing(J)) if isinstance(J, Reduced) else []
+
+
+def _standing(J: Reduced) -> list[Any]:
+    names = ["control"] if len(J.controls) == 1 else [f"control {k + 1}" for k in range(len(J.controls))]
+    return [*map(_copy, J.controls, names), *_parts(J.state)]
 
 
 def _last(J: Transient, x: Vector) -> list[Any]:

@@ -17,15 +17,26 @@ import numpy as np
 
 from optim.result import Stop
 from pde.fem.dolfinx_import import load
+from pde.fem.form import Integral
+from pde.fem.numbering import Numbering
 from pde.fem.transient import Transient
 from pde.problems.held import zero_on
 from pde.problems.posed import Posed, Vector
 from pde.tape import Budget, Schedule
 
 
-def pose(n: int = 8, steps: int = 50, alpha: float = 1e-2, degree: int = 2, nu: float = 1.0, T: float = 1.0) -> Posed:
+def pose(
+    n: int = 8,
+    steps: int = 50,
+    alpha: float = 1e-2,
+    degree: int = 2,
+    nu: float = 1.0,
+    T: float = 1.0,
+    *,
+    comm: Any = None,
+) -> Posed:
     """Args: n squares along a side, each cut in two. steps in time. alpha, price of heating. degree of y and u."""
-    return posed_with("crank-nicolson", None, n, steps, alpha, degree, nu, T)
+    return posed_with("crank-nicolson", None, n, steps, alpha, degree, nu, T, comm=comm)
 
 
 def posed_with(
@@ -37,11 +48,13 @@ def posed_with(
     degree: int = 2,
     nu: float = 1.0,
     T: float = 1.0,
+    *,
+    comm: Any = None,
 ) -> Posed:
     """The same with another time stepping (a name in `pde.fem.schemes`) or tape."""
     fe = load()
     ufl, fem = fe.ufl, fe.fem
-    mesh = fe.mesh.create_unit_square(fe.MPI.COMM_SELF, n, n)
+    mesh = fe.mesh.create_unit_square(comm or fe.MPI.COMM_WORLD, n, n)
     V = fem.functionspace(mesh, ("Lagrange", degree))
     y, u, v, t = fem.Function(V), fem.Function(V), ufl.TestFunction(V), fem.Constant(mesh, 0.0)
     x, c = ufl.SpatialCoordinate(mesh), 2 * np.pi**2 * nu
@@ -56,16 +69,21 @@ def posed_with(
         residual=F, running=j, state=y, control=u, per_step=True, time=t, duration=T, steps=steps, scheme=scheme,
         bcs=[zero_on(fe, V)], schedule=schedule,
     )  # fmt: skip
-    control_error, state_error = (fem.form(e**2 * dx) for e in (u - (T - t) * s, y - t * s))
+    numbering = Numbering(fe, V)
+    control_error, state_error = (Integral(fe, e**2 * dx) for e in (u - (T - t) * s, y - t * s))
 
-    def error_at(function: Any, form: Any, time: float, values: Vector) -> float:
-        function.x.array[:], t.value = values, time
-        return float(fem.assemble_scalar(form))
+    def error_at(error: Integral, time: float) -> float:
+        t.value = time
+        return error()
 
     def measure(x: Vector) -> dict[str, float]:
-        rows = zip(J.times, x.reshape(steps, -1), strict=True)
-        controls = [error_at(u, control_error, time, row) for time, row in rows]
-        states = [error_at(y, state_error, time, row) for time, row in J.states(x)]
+        controls, states = [], []
+        for time, row in zip(J.times, x.reshape(steps, -1), strict=True):
+            numbering.spread(row, u.x.array)
+            controls.append(error_at(control_error, time))
+        for time, values in J.states(x):
+            y.x.array[:] = values
+            states.append(error_at(state_error, time))
         return {
             "objective": J.value(x),
             "control_error": float(np.sqrt(T / steps * sum(controls))),

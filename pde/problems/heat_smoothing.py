@@ -8,6 +8,8 @@ dolfin-adjoint (Farrell, Ham, Funke and Rognes 2013). There is no formula for th
 the heating and the larger the misfit. Without diffusion and with alpha -> 0 it is pi cos(pi t) times the shape of d.
 """
 
+from typing import Any
+
 from optim.result import Stop
 from pde.fem.dolfinx_import import load
 from pde.fem.roughness import SmoothInTime
@@ -16,11 +18,13 @@ from pde.problems.held import zero_on
 from pde.problems.posed import Posed, Vector
 
 
-def pose(n: int = 8, steps: int = 20, alpha: float = 1e-2, nu: float = 1e-5, T: float = 2.0) -> Posed:
+def pose(
+    n: int = 8, steps: int = 20, alpha: float = 1e-2, nu: float = 1e-5, T: float = 2.0, *, comm: Any = None
+) -> Posed:
     """Args: n squares along a side, each cut in two. steps in time. alpha, price of change. nu, diffusivity."""
     fe = load()
     ufl, fem = fe.ufl, fe.fem
-    mesh = fe.mesh.create_unit_square(fe.MPI.COMM_SELF, n, n)
+    mesh = fe.mesh.create_unit_square(comm or fe.MPI.COMM_WORLD, n, n)
     V = fem.functionspace(mesh, ("Lagrange", 1))
     y, u, v, t = fem.Function(V), fem.Function(V), ufl.TestFunction(V), fem.Constant(mesh, 0.0)
     x = ufl.SpatialCoordinate(mesh)

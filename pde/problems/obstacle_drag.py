@@ -17,6 +17,8 @@ from optim.result import Stop
 from pde.fem import shapes
 from pde.fem.dolfinx_import import Dolfinx, load
 from pde.fem.extension import Extended
+from pde.fem.form import Integral
+from pde.fem.gathered import points_of
 from pde.fem.meshed import Meshed
 from pde.fem.motion import MeshMotion, stiffness
 from pde.fem.reduced import Reduced
@@ -25,11 +27,11 @@ from pde.problems.posed import Posed, Vector
 SOFT = 1 / 500  # modulus at the walls, where the body has 1
 
 
-def pose(n: int = 16) -> Posed:
+def pose(n: int = 16, *, comm: Any = None) -> Posed:
     """Args: n cells along each wall; the body is a polygon of 4 n sides."""
     fe = load()
     ufl, fem, element = fe.ufl, fe.fem, fe.basix.ufl.element
-    fluid = shapes.channel(n, comm=fe.MPI.COMM_SELF)
+    fluid = shapes.channel(n, comm=comm)
     mesh = fluid.mesh
     quadratic, linear = element("Lagrange", "triangle", 2, shape=(2,)), element("Lagrange", "triangle", 1)
     W = fem.functionspace(mesh, fe.basix.ufl.mixed_element([quadratic, linear]))
@@ -56,7 +58,7 @@ def pose(n: int = 16) -> Posed:
         inner=lambda a, b: a * b * body,
     )
     x = ufl.SpatialCoordinate(mesh)
-    area = float(fem.assemble_scalar(fem.form(fem.Constant(mesh, 1.0) * ufl.dx)))
+    area = Integral(fe, fem.Constant(mesh, 1.0) * ufl.dx)()
     kept = (
         reduced.equal(fem.Constant(mesh, 1.0) * ufl.dx, area),
         reduced.equal((x[0] - 0.5) * ufl.dx, 0.0),
@@ -68,7 +70,7 @@ def pose(n: int = 16) -> Posed:
 
     def measure(x: Vector) -> dict[str, float]:
         objective = reduced.value(x)
-        outline = mesh.geometry.x[corners, :2] - 0.5
+        outline = points_of(mesh, corners) - 0.5
         front, back = wedge(outline * [-1, 1]), wedge(outline)
         slenderness = float(np.ptp(outline[:, 0]) / np.ptp(outline[:, 1]))
         return {
@@ -115,7 +117,8 @@ def _moduli(fe: Dolfinx, fluid: Meshed, H: Any) -> Any:
     ends = [fem.dirichletbc(SOFT, walls, H), fem.dirichletbc(1.0, fluid.dofs(H, "obstacle"), H)]
     source = fem.Function(H)
     laplace = ufl.inner(ufl.grad(mu), ufl.grad(v)) * ufl.dx - source * v * ufl.dx
-    Reduced(laplace, mu * ufl.dx, mu, source, ends).value(np.zeros(len(source.x.array)))
+    harmonic = Reduced(laplace, mu * ufl.dx, mu, source, ends)
+    harmonic.value(harmonic.x0)
     return mu
 
 

@@ -10,6 +10,7 @@ layout is uniform. For alpha_0 = 0.1, alpha_max = 10, q = 0.1, k = 1: theta* = 0
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,13 +70,21 @@ class PlugFlow:
 
 
 def pose(
-    n: int = 40, alpha_0: float = 0.1, alpha_max: float = 10.0, q: float = 0.1, k: float = 1.0, seed: int = 1
+    n: int = 40,
+    alpha_0: float = 0.1,
+    alpha_max: float = 10.0,
+    q: float = 0.1,
+    k: float = 1.0,
+    seed: int = 1,
+    *,
+    comm: Any = None,
 ) -> Posed:
     """Pose it.
 
     Args:
         n: cells along the channel. alpha_0: inverse permeability of the open channel. alpha_max: what catalyst adds.
         q: how early catalyst blocks. k: rate of the reaction. seed: of the random start.
+        comm: without effect: there is no mesh, and every process computes the whole.
     """
     J = PlugFlow(n, alpha_0, alpha_max, q, k)
     x0 = np.random.default_rng(seed).uniform(0.05, 0.95, n)

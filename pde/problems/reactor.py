@@ -18,6 +18,7 @@ import numpy as np
 from optim.result import Stop
 from pde.fem.dolfinx_import import Dolfinx, load
 from pde.fem.filter import Filtered, HelmholtzFilter
+from pde.fem.numbering import by_place
 from pde.fem.reduced import Reduced
 from pde.problems.plug_flow import BEST
 from pde.problems.posed import Posed, Vector
@@ -26,7 +27,14 @@ ALPHA_0, ALPHA_MAX, Q = 0.1, 10.0, 0.1
 
 
 def pose(
-    n: int = 24, width: float = 0.5, k: float = 1.0, D: float = 0.02, mu: float = 1e-3, radius: float = 0.08
+    n: int = 24,
+    width: float = 0.5,
+    k: float = 1.0,
+    D: float = 0.02,
+    mu: float = 1e-3,
+    radius: float = 0.08,
+    *,
+    comm: Any = None,
 ) -> Posed:
     """Pose it.
 
@@ -37,7 +45,7 @@ def pose(
     fe = load()
     ufl, fem, element = fe.ufl, fe.fem, fe.basix.ufl.element
     mesh = fe.mesh.create_rectangle(
-        fe.MPI.COMM_SELF, [[0.0, 0.0], [1.0, width]], [n, max(2, round(n * width))], fe.mesh.CellType.triangle
+        comm or fe.MPI.COMM_WORLD, [[0.0, 0.0], [1.0, width]], [n, max(2, round(n * width))], fe.mesh.CellType.triangle
     )
     parts = [element("Lagrange", "triangle", 2, shape=(2,)), *(element("Lagrange", "triangle", 1) for _ in range(2))]
     W = fem.functionspace(mesh, fe.basix.ufl.mixed_element(parts))
@@ -74,7 +82,7 @@ def pose(
         }
 
     known = {"plug_flow_yield": BEST["yield"]} if k == 1.0 else {}
-    x0 = np.random.default_rng(0).uniform(0.4, 0.6, reduced.n)
+    x0 = by_place(fe, M, np.random.default_rng(0).uniform(0.4, 0.6, reduced.n))
     stop = Stop(max_iter=60, tol_kkt=1e-6, tol_x=1e-3)
     return Posed(J_of_design, x0, "lbfgs", stop, known, measure, 0.0, 1.0)
 

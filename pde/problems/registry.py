@@ -68,9 +68,9 @@ class Shipped:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """What `pose` takes."""
+        """What `pose` takes and a user may choose."""
         given = inspect.signature(self.module.pose).parameters.values()
-        return {p.name: Parameter(p.name, p.default, type(p.default)) for p in given}
+        return {p.name: Parameter(p.name, p.default, type(p.default)) for p in given if p.kind != p.KEYWORD_ONLY}
 
 
 PROBLEMS: dict[str, Shipped] = {
@@ -122,28 +122,33 @@ def check(name: str, method: str | None, parameters: Mapping[str, Any]) -> dict[
     return values
 
 
-def pose(name: str, **parameters: int | float) -> Posed:
+def pose(name: str, *, comm: Any = None, **parameters: int | float) -> Posed:
     """The problem of that name, ready to be solved.
+
+    Args:
+        comm: the MPI communicator whose processes share the mesh; None: all processes. Each of them poses the problem,
+            holds the whole of x and asks for the same; see `pde.fem.numbering`.
+        parameters: see `PROBLEMS[name].parameters`.
 
     Raises:
         ProblemError: there is no such problem or parameter. FemUnavailable: DOLFINx is not installed.
     """
     values = check(name, None, parameters)
-    return PROBLEMS[name].module.pose(**values)
+    return PROBLEMS[name].module.pose(**values, comm=comm)
 
 
-def solve(name: str, method: str | None = None, **parameters: Any) -> Solution:
+def solve(name: str, method: str | None = None, *, comm: Any = None, **parameters: Any) -> Solution:
     """Pose the problem and solve it.
 
     Args:
         method: "newton_cg", "lbfgs", "mma" or "sqp"; None: the one that suits the problem.
-        parameters: see `PROBLEMS[name].parameters`.
+        comm, parameters: as `pose` takes them.
 
     Raises:
         ProblemError: a name that does not exist. OptimError: a method that cannot take this problem.
         FemSolverError: a PDE was not solved.
     """
     check(name, method, parameters)
-    posed = pose(name, **parameters)
+    posed = pose(name, comm=comm, **parameters)
     result = minimize(posed.problem, posed.x0, METHODS[method or posed.method](), stop=posed.stop)
     return Solution(posed, result, posed.measure(result.x))

@@ -13,18 +13,20 @@ from typing import Any
 import numpy as np
 
 from optim.result import Stop
-from pde.fem.dolfinx_import import Dolfinx, load
+from pde.fem.dolfinx_import import load
+from pde.fem.form import Integral
 from pde.fem.reduced import Reduced
+from pde.fem.saddle_point import held_on_rim
 from pde.problems.posed import Posed, Vector
 
 V_SQUARE, LAPLACE_SQUARE = 6.04686319e-5, 0.243809524
 
 
-def pose(n: int = 12, nu: float = 1.0, alpha: float = 1e-2, kappa: float = 1.0) -> Posed:
+def pose(n: int = 12, nu: float = 1.0, alpha: float = 1e-2, kappa: float = 1.0, *, comm: Any = None) -> Posed:
     """Args: n squares along a side, each cut in two. nu, viscosity. alpha, price of the force. kappa, size of f*."""
     fe = load()
     ufl, fem, element = fe.ufl, fe.fem, fe.basix.ufl.element
-    mesh = fe.mesh.create_unit_square(fe.MPI.COMM_SELF, n, n)
+    mesh = fe.mesh.create_unit_square(comm or fe.MPI.COMM_WORLD, n, n)
     quadratic, linear = element("Lagrange", "triangle", 2, shape=(2,)), element("Lagrange", "triangle", 1)
     W = fem.functionspace(mesh, fe.basix.ufl.mixed_element([quadratic, linear]))
     M = fem.functionspace(mesh, quadratic)
@@ -41,27 +43,14 @@ def pose(n: int = 12, nu: float = 1.0, alpha: float = 1e-2, kappa: float = 1.0) 
     F = (nu * ufl.inner(ufl.grad(v), ufl.grad(dv)) - q * ufl.div(dv) + dq * ufl.div(v) - ufl.inner(f + g, dv)) * dx
     J = 0.5 * ufl.inner(v - v_d, v - v_d) * dx + 0.5 * alpha * ufl.inner(f, f) * dx
 
-    reduced = Reduced(residual=F, objective=J, state=w, control=f, bcs=_walls(fe, W))
-    errors = [fem.form(ufl.inner(e, e) * dx) for e in (v - V, f - kappa * V)]
+    reduced = Reduced(residual=F, objective=J, state=w, control=f, bcs=held_on_rim(fe, W))
+    errors = [Integral(fe, ufl.inner(e, e) * dx) for e in (v - V, f - kappa * V)]
 
     def measure(x: Vector) -> dict[str, float]:
         objective = reduced.value(x)
-        state, control = (float(np.sqrt(fem.assemble_scalar(e))) for e in errors)
+        state, control = (float(np.sqrt(error())) for error in errors)
         return {"objective": objective, "state_error": state, "control_error": control}
 
     best = (nu * alpha * kappa) ** 2 / 2 * LAPLACE_SQUARE + alpha * kappa**2 / 2 * V_SQUARE
     known = {"objective": best, "state_error": 0.0, "control_error": 0.0}
     return Posed(reduced, reduced.x0, "newton_cg", Stop(max_iter=20, tol_kkt=1e-9), known, measure)
-
-
-def _walls(fe: Dolfinx, W: Any) -> list[Any]:
-    """No slip, and the pressure zero in one corner: it is known only up to a constant."""
-    flow, pressure = W.sub(0), W.sub(1)
-    still = fe.fem.Function(flow.collapse()[0])
-    rim = fe.mesh.locate_entities_boundary(W.mesh, 1, lambda x: np.full(x.shape[1], True))
-    slip = fe.fem.locate_dofs_topological((flow, still.function_space), 1, rim)
-    level = fe.fem.Function(pressure.collapse()[0])
-    corner = fe.fem.locate_dofs_geometrical(
-        (pressure, level.function_space), lambda x: np.isclose(x[0], 0) & np.isclose(x[1], 0)
-    )
-    return [fe.fem.dirichletbc(still, slip, flow), fe.fem.dirichletbc(level, corner, pressure)]

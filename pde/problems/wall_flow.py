@@ -23,11 +23,11 @@ PUBLISHED = 19.980460
 LENGTH, HEIGHT, RADIUS, AT = 30.0, 10.0, 2.5, 10.0
 
 
-def pose(n: int = 16, alpha: float = 10.0, nu: float = 1.0) -> Posed:
+def pose(n: int = 16, alpha: float = 10.0, nu: float = 1.0, *, comm: Any = None) -> Posed:
     """Args: n cells along each side of the square around the circle. alpha, price of blowing. nu, viscosity."""
     fe = load()
     ufl, fem, element = fe.ufl, fe.fem, fe.basix.ufl.element
-    fluid = shapes.channel(n, LENGTH, HEIGHT, RADIUS, AT, comm=fe.MPI.COMM_SELF)
+    fluid = shapes.channel(n, LENGTH, HEIGHT, RADIUS, AT, comm=comm)
     quadratic, linear = element("Lagrange", "triangle", 2, shape=(2,)), element("Lagrange", "triangle", 1)
     W = fem.functionspace(fluid.mesh, fe.basix.ufl.mixed_element([quadratic, linear]))
     w = fem.Function(W)

@@ -16,6 +16,7 @@ On one device the peak is at the turn: moving q of l states saves q / l of the m
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -51,6 +52,11 @@ class Timing:
         finally:
             store.close()
         return cls(step, step, 2 * first.nbytes / max(moved, 1e-9))
+
+    @classmethod
+    def slowest(cls, parts: Sequence["Timing"]) -> "Timing":
+        """Of several that wait for each other."""
+        return cls(max(p.step for p in parts), max(p.pull for p in parts), min(p.bandwidth for p in parts))
 
 
 @dataclass(frozen=True)

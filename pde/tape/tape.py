@@ -7,7 +7,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from optim.arrays import Array, namespace
 from pde.tape.errors import TapeError
@@ -42,6 +42,8 @@ class Tape:
         steps: l, at least 1.
         schedule: what is kept, or a `Budget` from which the planner finds it when the first chain is recorded.
         folder: where snapshots on disk go: a temporary folder is made in it, and removed. None: the system's.
+        gather: where several processes hold a part of each state and run their tapes together: what one of them knows
+            -> what all know, in the same order on each (`allgather` of MPI). They then decide alike. None: one process.
 
     Attributes:
         plan: what the planner decided; None before, and where a schedule was given.
@@ -51,10 +53,16 @@ class Tape:
         TapeError: there are no steps.
     """
 
-    def __init__(self, steps: int, schedule: Schedule | Budget | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        steps: int,
+        schedule: Schedule | Budget | None = None,
+        folder: Path | None = None,
+        gather: Callable[[Any], list[Any]] | None = None,
+    ) -> None:
         if steps < 1:
             raise TapeError(f"a tape of {steps} steps holds nothing: take at least one step")
-        self.steps, self.folder = steps, folder
+        self.steps, self.folder, self._gather = steps, folder, gather or (lambda known: [known])
         self.plan: Plan | None = None
         self._asked = Schedule() if schedule is None else schedule
         self.schedule = self._asked if isinstance(self._asked, Schedule) else None
@@ -158,18 +166,19 @@ class Tape:
 
     def _settle(self, chain: Chain, first: Array) -> Schedule:
         """The schedule; with the first state at hand its size is known."""
-        size = first.nbytes
+        sizes, rooms = zip(*self._gather((first.nbytes, room_on_disk(self.folder))), strict=True)
+        size, room = max(sizes), min(rooms)
         if self.schedule is None:
             budget = self._asked
             assert isinstance(budget, Budget)
             timing = budget.timing or Timing.measured(chain, first, budget.offload, self.folder)
-            self.plan = plan(self.steps, size, budget, timing, room_on_disk(self.folder))
+            self.plan = plan(self.steps, size, budget, Timing.slowest(self._gather(timing)), room)
             self.schedule = self.plan.schedule
         on_disk = sum(self.schedule.place_of(slot) == "disk" for slot in range(self.schedule.slots(self.steps)))
-        if on_disk and on_disk * size > room_on_disk(self.folder):
+        if on_disk and on_disk * size > room:
             raise TapeError(
                 f"{on_disk} snapshots of {size / 2**20:.1f} MiB do not fit on the disk, which has "
-                f"{room_on_disk(self.folder) / 2**20:.0f} MiB free: keep fewer, or name another folder"
+                f"{room / 2**20:.0f} MiB free: keep fewer, or name another folder"
             )
         return self.schedule
 

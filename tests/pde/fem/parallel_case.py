@@ -13,9 +13,14 @@ from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemSolverError
 from pde.fem.extension import Extended
 from pde.fem.motion import MeshMotion, stiffness
+from pde.fem.numbering import Numbering
 from pde.fem.reduced import Reduced
+from pde.fem.result_files import write_results
 from pde.fem.solver_options import SolverOptions
+from pde.fem.state_bounds import StateBounds
 from pde.fem.state_map import StateMap
+from pde.fem.transient import Transient
+from pde.tape import Budget, Schedule, revolve
 
 fe = load()
 ufl, fem, comm = fe.ufl, fe.fem, fe.MPI.COMM_WORLD
@@ -112,6 +117,62 @@ def _flow() -> float:
     return value + float(slope @ reduced.gradient(reduced.x0))
 
 
+def in_time(schedule: Schedule | Budget) -> dict[str, float]:
+    """A start, a side's values in each step, a conductivity and a number in each step, with checkpoints."""
+    plate = shapes.square(4)
+    mesh = plate.mesh
+    V, D = fem.functionspace(mesh, ("Lagrange", 1)), fem.functionspace(mesh, ("DG", 0))
+    u, start, g, q = (fem.Function(space) for space in (V, V, V, D))
+    k, t, v, x = fem.Constant(mesh, 0.3), fem.Constant(mesh, 0.0), ufl.TestFunction(V), ufl.SpatialCoordinate(mesh)
+    left = plate.dofs(V, "left")
+    start.interpolate(lambda x: np.sin(3 * x[0]) * x[1])
+    g.interpolate(lambda x: 0.2 * x[1])
+    q.interpolate(lambda x: 0.3 * np.cos(2 * x[1]))
+    F = (ufl.exp(q) * (0.1 + u**2) * ufl.inner(ufl.grad(u), ufl.grad(v)) - k * t * v) * ufl.dx
+    j = ((u - x[0] * x[1]) ** 2 + 0.1 * k**2) * ufl.dx + 0.1 * g**2 * ufl.ds
+    J = Transient(
+        F, u, [start, g, q, k], running=j, terminal=(u**3 + q**2 * u) * ufl.dx, per_step=[False, True, False, True],
+        time=t, initial=start, duration=0.4, steps=5, scheme="bdf2", bcs=[fem.dirichletbc(g, left)],
+        active=[None, left, None, None], inner=["L2", lambda a, b: a * b * ufl.ds, "L2", "l2"], schedule=schedule,
+    )  # fmt: skip
+    f, df = J.value_grad(J.x0)
+    G = J.space.riesz(df)
+    last = [*J.states(J.x0)][-1][1]
+    whole = Numbering(fe, V).gather(last)
+    return {
+        "time": f, "time_slope": float(df @ G), "time_bend": float(J.hvp(J.x0, G) @ G), "time_n": J.n,
+        "time_last": float(np.linalg.norm(whole)),
+    }  # fmt: skip
+
+
+def bounded_state(folder: Path) -> dict[str, float]:
+    """A state with an upper bound, and its files."""
+    plate = shapes.square(6)
+    V = fem.functionspace(plate.mesh, ("Lagrange", 1))
+    u, m, v, x = (
+        fem.Function(V, name="u"),
+        fem.Function(V, name="m"),
+        ufl.TestFunction(V),
+        ufl.SpatialCoordinate(plate.mesh),
+    )
+    F = (ufl.inner(ufl.grad(u), ufl.grad(v)) - m * v) * ufl.dx
+    J = 0.5 * (u - ufl.sin(ufl.pi * x[0]) * x[1]) ** 2 * ufl.dx + 1e-3 * m**2 * ufl.dx
+    held = [fem.dirichletbc(0.0, plate.dofs(V, "left", "right"), V)]
+    found = StateBounds(F, J, u, m, held, upper=0.3, price=10.0).solve(
+        TrustRegionNewton(), stop=optim.Stop(tol_kkt=1e-10)
+    )
+    write_results(folder / f"{comm.size}.vtu", u, m)
+    comm.Barrier()
+    import meshio
+
+    read = meshio.read(folder / f"{comm.size}.vtu")
+    return {
+        "bounded": found.J, "rounds": found.rounds, "multipliers": float(found.multipliers.sum()),
+        "vertices": len(read.points), "written": float((read.point_data["u"] ** 2).sum()),
+        "highest": float(read.point_data["u"].max()), "control written": float((read.point_data["m"] ** 2).sum()),
+    }  # fmt: skip
+
+
 def failure() -> dict[str, str]:
     """An adjoint that does not converge raises on every process."""
     plate = shapes.square(6)
@@ -130,7 +191,16 @@ def failure() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    figures = {**several_controls(), **shape(), **iterative_solvers(), **failure()}
+    figures = {
+        **several_controls(),
+        **shape(),
+        **iterative_solvers(),
+        **in_time(revolve(2)),
+        **failure(),
+        **bounded_state(Path(sys.argv[1]).parent),
+    }
+    planned = in_time(Budget(4500))
+    assert all(figures[name] == value for name, value in planned.items())
     # The same bits on every process, or optimizers would part.
     assert len(set(comm.allgather(json.dumps(figures)))) == 1
     if comm.rank == 0:

@@ -278,8 +278,70 @@ def test_integral_constraint(fe):
     assert g.hvp(x, d, np.array([3.0])) == pytest.approx(3 * 2 * cell * d / 0.5, rel=1e-12)
     g.value(d)
     assert J.value(x) == f
-    with pytest.raises(FemError, match="integral of the control"):
-        J.at_most(s.u * fe.ufl.dx, 1.0)
+    with pytest.raises(FemError, match="a number"):
+        J.at_most(s.u * s.v * fe.ufl.dx, 1.0)
+
+
+def test_integral_of_the_state_is_a_constraint_that_shares_solves(fe):
+    s = square(fe, control=("DG", 0))
+    J = nonlinear(fe, s)
+    energy = fe.ufl.inner(fe.ufl.grad(s.u), fe.ufl.grad(s.u)) * fe.ufl.dx + s.m**2 * s.u * fe.ufl.dx
+    g = J.at_most(energy, 0.2)
+    x, d = np.random.default_rng(0).uniform(0.5, 1, (2, J.n))
+    f, df = J.value_grad(x)
+    Hd = J.hvp(x, d)
+    before = J.counts.states
+    slope = g.jac(x)[0]
+    bend = g.hvp(x, d, np.array([3.0]))
+    assert J.counts.states == before
+    h = 1e-5
+    assert slope @ d == pytest.approx((g.value(x + h * d) - g.value(x - h * d))[0] / (2 * h), rel=1e-8)
+    assert bend == pytest.approx(3 * (g.jac(x + h * d) - g.jac(x - h * d))[0] / (2 * h), rel=1e-6, abs=1e-9)
+    # Each has its own answers, whatever was asked of the other in between.
+    g.value(d)
+    assert (J.value(x), g.value(x)[0]) == (f, g.value(x)[0])
+    assert np.array_equal(J.value_grad(x)[1], df)
+    assert np.array_equal(g.jac(x)[0], slope)
+    assert np.array_equal(J.hvp(x, d), Hd)
+    assert np.array_equal(g.hvp(x, d, np.array([3.0])), bend)
+    # The value is that of a functional of its own.
+    assert g.value(x)[0] * 0.2 + 0.2 == pytest.approx(J.equal(energy, 0.0).value(x)[0], rel=1e-13)
+    J.forget()
+    assert np.array_equal(g.jac(x)[0], slope)
+
+
+def test_least_source_for_a_warm_plate_uses_the_warmth_that_is_asked_for(fe):
+    # min int m^2 under int u >= 1 with -Laplace u = m: m = u_1 / int u_1^2 for the response u_1 to a unit source.
+    s = square(fe)
+    ufl = fe.ufl
+    bcs = [fe.fem.dirichletbc(0.0, dofs(fe, s.V, everywhere), s.V)]
+    F = (ufl.inner(ufl.grad(s.u), ufl.grad(s.v)) - s.m * s.v) * ufl.dx
+    J = Reduced(F, 0.5 * s.m**2 * ufl.dx, s.u, s.m, bcs)
+    warm = J.at_most(-s.u * ufl.dx, -1.0)
+    found = optim.minimize(J, J.x0, constraints=[warm], stop=optim.Stop(tol_kkt=1e-6))
+    assert found.status == "converged"
+    J.value(np.ones(J.n))
+    unit = s.u.x.array.copy()
+    square_of = fe.fem.Function(s.V)
+    square_of.x.array[:] = unit
+    size = fe.fem.assemble_scalar(fe.fem.form(square_of**2 * ufl.dx))
+    assert found.x == pytest.approx(unit / size, abs=1e-5 * unit.max() / size)
+
+
+def test_an_integral_of_low_degree_beside_others_leaves_their_derivatives_right(fe):
+    # Left alone, the linear integral would be taken at one point, and FFCx would hand its u to the other.
+    s = square(fe, control=("DG", 0))
+    u, m, v, ufl = s.u, s.m, s.v, fe.ufl
+    F = (1 + u**2) * ufl.exp(0.3 * m) * ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx - (2 + m) * v * ufl.dx
+    F += ufl.exp(m) * (u - 0.2) * v * ufl.ds
+    J = Reduced(F, m**2 * u * ufl.dx + m * ufl.dx, u, m)
+    x, d = np.random.default_rng(0).uniform(0.5, 1, (2, J.n))
+    slope = (J.value(x + 1e-4 * d) - J.value(x - 1e-4 * d)) / 2e-4
+    assert J.value_grad(x)[1] @ d == pytest.approx(slope, rel=1e-8)
+    bend = (J.value_grad(x + 1e-4 * d)[1] - J.value_grad(x - 1e-4 * d)[1]) / 2e-4
+    assert J.hvp(x, d) == pytest.approx(bend, rel=1e-6, abs=1e-9)
+    with pytest.raises(FemError, match="rule of one point"):
+        Reduced(F, m * u * ufl.dx(metadata={"quadrature_degree": 1}), u, m)
 
 
 # -- failing loudly ---------------------------------------------------------------------------------------------------

@@ -111,3 +111,54 @@ def test_memory_stays_flat_over_a_thousand_evaluations(fe):
 
     settled = evaluate(100)
     assert evaluate(1000) < 1.02 * settled
+
+
+def chain(fe, stiffness):
+    """A chain of springs between two ends, the first held, as a bar of constant cells; the load is 1 everywhere."""
+    mesh = fe.mesh.create_interval(fe.MPI.COMM_SELF, len(stiffness), [0.0, 1.0])
+    V, M, ufl = fe.fem.functionspace(mesh, ("Lagrange", 1)), fe.fem.functionspace(mesh, ("DG", 0)), fe.ufl
+    u, m, v = fe.fem.Function(V), fe.fem.Function(M), fe.ufl.TestFunction(V)
+    m.x.array[:] = stiffness
+    held = fe.fem.dirichletbc(0.0, fe.fem.locate_dofs_geometrical(V, lambda x: np.isclose(x[0], 0)), V)
+    return Reduced(m * u.dx(0) * v.dx(0) * ufl.dx - v * ufl.dx, u * ufl.dx, u, m, [held])
+
+
+def test_an_answer_whose_residual_is_rounding_is_refined_and_judged_by_its_correction(fe, monkeypatch):
+    from pde.fem.linear_solver import LinearSolver
+
+    asked = []
+    refined = LinearSolver._refined
+    monkeypatch.setattr(LinearSolver, "_refined", lambda self, *a: asked.append(refined(self, *a)) or asked[-1])
+    # Soft at the held end and stiff beyond: u is large there, and the terms of K u nearly cancel.
+    n = 200
+    stiffness = np.where(np.arange(n) < n // 2, 1e-4, 1.0)
+    J = chain(fe, stiffness)
+    h = 1 / n
+    # u' = (1 - x) / m in the middle of each cell, for the load of linear elements: exact at the vertices.
+    slopes = (1 - (np.arange(n) + 0.5) * h) / stiffness
+    u = np.concatenate([[0.0], np.cumsum(slopes * h)])
+    exact = h * (u[1:] + u[:-1]).sum() / 2
+    f, df = J.value_grad(J.x0)
+    assert asked
+    assert all(asked)
+    slope = -h * slopes**2  # of a compliance: -int u'^2 over the cell
+    assert f == pytest.approx(exact, rel=1e-8)
+    assert df == pytest.approx(slope, abs=1e-8 * np.abs(slope).max())
+
+
+def test_a_singular_equation_is_not_refined_into_an_answer(fe):
+    mesh = fe.mesh.create_unit_square(fe.MPI.COMM_SELF, 6, 6)
+    V, ufl = fe.fem.functionspace(mesh, ("Lagrange", 1)), fe.ufl
+    u, m, v = fe.fem.Function(V), fe.fem.Function(V), ufl.TestFunction(V)
+    m.x.array[:] = 1.0
+    J = Reduced((ufl.inner(ufl.grad(u), ufl.grad(v)) - m * v) * ufl.dx, u**2 * ufl.dx, u, m)
+    with pytest.raises(FemSolverError, match="state solve with 'direct' did not converge"):
+        J.value(J.x0)
+
+
+def test_bars_of_many_elements_are_solved(fe):
+    from pde import problems
+
+    for n in (120, 200):
+        found = problems.solve("bar", n=n)
+        assert found.figures["objective"] == pytest.approx(found.posed.known["objective"], rel=3e-4)
