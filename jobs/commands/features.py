@@ -1,4 +1,4 @@
-"""`formgrad features`: edited parameters and plane densities to CAD, and the networks of the neural back-end."""
+"""`formgrad features`: edited parameters and plane densities to CAD, light meshes, and the networks of features."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,6 +64,41 @@ def outline(
         if thickness is not None:
             design = design.model_copy(update={"thickness": thickness})
         return _export(design, out, picture)
+
+    end(work)
+
+
+@app.command()
+def lighten(
+    source: Annotated[Path, typer.Argument(help="Run folder of a structure job, or a body: STL, OBJ, PLY, STEP.")],
+    triangles: Annotated[int, typer.Option(help="At most so many.", min=4)] = 5000,
+    out: Annotated[Path, typer.Option(help="File to write: .3mf, which says what it is, or .stl.")] = Path("light.3mf"),
+) -> None:
+    """Hand a formed body over as a closed mesh of few triangles; how far it is off is told, and it is no CAD."""
+
+    def work() -> int:
+        from jobs.errors import JobError
+        from jobs.store import readable_errors
+        from topopt.cad.decimate import decimated
+        from topopt.cad.read import read_body
+        from topopt.cad.write import write_3mf, write_stl
+
+        if out.suffix.lower() not in (".3mf", ".stl"):
+            raise JobError(f"{out.name} is neither .3mf nor .stl: name it so")
+        body = source
+        if source.is_dir():
+            found = sorted((source / "artifacts").glob("*.stl"))
+            if not found:
+                raise JobError(f"{source} holds no STL under artifacts: give the folder of a finished structure run")
+            body = found[0]
+        light = decimated(read_body(body).surface, triangles)
+        with readable_errors(out.parent):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            write_stl(light.surface, out) if out.suffix.lower() == ".stl" else write_3mf(
+                light.surface, out, light.label
+            )
+        typer.echo(f"{out}: {light.label}")
+        return 0
 
     end(work)
 

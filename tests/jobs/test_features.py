@@ -205,6 +205,67 @@ def test_a_drawing_is_a_domain(tmp_path: Path) -> None:
     assert config.files()[0].parent == tmp_path / "run" / "input"
 
 
+@pytest.mark.parametrize("cells", ["triangles", "pixels"])
+def test_a_face_of_a_body_is_designed_by_its_edges(tmp_path: Path, cells: str) -> None:
+    from topopt.cad.dxf_read import read_dxf
+    from topopt.cad.flat_file import faces_of_file
+
+    pytest.importorskip("OCP")
+    file = Path(__file__).parents[2] / "assets" / "parts" / "rocker.step"
+    region = faces_of_file(file)[0].region
+    bore, _, eye = region.holes
+    held, loaded = ([list(edge.point(0.5)) for edge in hole.edges] for hole in (bore, eye))
+    domain = {
+        "file": str(file),
+        "h": 5.0,
+        "cells": cells,
+        "rim": 6.0,
+        "supports": [{"edges": held}],
+        "loads": [[{"edges": loaded, "force": [0, -1000]}]],
+    }
+    job = parse_job({**PLATE, "grid": [8, 4], "iterations": 4, "tidy": 0, "domain": domain})
+    result = run_job(*prepare(job, tmp_path / "run"), Log())
+    assert result and result["sound"] and result["notes"] == []
+    assert result["outline_volume"] == pytest.approx(0.55, abs=0.03)
+    (part,) = read_dxf(tmp_path / "run" / "artifacts" / "part.dxf")
+    assert part.area == pytest.approx(result["outline_volume"] * region.area, rel=1e-9)
+    # The rims stay: the bore and the eye are holes of the part, unchanged.
+    areas = [abs(hole.area) for hole in part.holes]
+    assert all(any(abs(area - abs(hole.area)) < 1e-6 for area in areas) for hole in (bore, eye))
+
+
+def test_a_thicker_plate_is_stiffer_in_proportion(tmp_path: Path) -> None:
+    one, two = (
+        run_job(*prepare(parse_job({**PLATE, "thickness": t, "iterations": 2}), tmp_path / f"{t}"), Log())
+        for t in (1.0, 4.0)
+    )
+    assert one and two
+    assert one["compliance"] == pytest.approx(4 * two["compliance"], rel=1e-9)
+    assert one["outline_compliance"] == pytest.approx(4 * two["outline_compliance"], rel=1e-9)
+
+
+def test_a_body_is_handed_over_as_a_light_mesh(tmp_path: Path) -> None:
+    from topopt.cad.read import read_body
+    from topopt.cad.threemf import read_threemf_bytes
+
+    file = Path(__file__).parents[2] / "assets" / "parts" / "rocker.stl"
+    out = tmp_path / "light.3mf"
+    done = CliRunner().invoke(app, ["features", "lighten", str(file), "--triangles", "400", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    surface, title = read_threemf_bytes(out.read_bytes())
+    assert title.startswith("decimated triangle mesh") and title.endswith("not CAD") and title in done.output
+    assert len(surface.faces) <= 400
+    assert surface.volume == pytest.approx(read_body(file).volume, rel=0.01)
+    for words, wrong in (
+        ("can hold the shape|would close|cannot hold", [str(file), "--triangles", "4", "--out", str(out)]),
+        ("neither .3mf nor .stl", [str(file), "--out", str(tmp_path / "light.step")]),
+        ("holds no STL", [str(tmp_path), "--out", str(out)]),
+    ):
+        done = CliRunner().invoke(app, ["features", "lighten", *wrong])
+        assert done.exit_code == 2 and "Traceback" not in done.output
+        assert any(part in done.output for part in words.split("|")), done.output
+
+
 @pytest.mark.slow
 def test_a_published_task_beats_the_best_published_value(tmp_path: Path) -> None:
     result = run_job(*prepare(parse_job({"job": "features", "task": 3}), tmp_path / "run"), Log())

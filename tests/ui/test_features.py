@@ -14,8 +14,9 @@ from jobs.spec import dump_job, parse_job
 from jobs.store import Run
 from topopt.features.tasks import TASKS
 from ui import runs
-from ui.features import setup
+from ui.features import outlines, setup
 from ui.features.checks import checked_job, findings
+from ui.features.fields import Setup
 from ui.features.form import fresh, job_text
 from ui.features.plates import FRESH, HELD, LOADED, plate
 from ui.features.sketches import TITLES, task_css
@@ -27,6 +28,7 @@ BASE: dict[str, Any] = {
     "source": "task",
     "task": 3,
     **FRESH,
+    **outlines.FRESH,
     "volume_percent": 42.89,
     "feature": "void",
     "nx": 6,
@@ -105,7 +107,7 @@ def test_what_is_wrong_is_said_in_one_sentence(change: dict[str, Any], says: str
 
 
 def test_form_has_the_fields_that_the_job_needs() -> None:
-    form = setup.Setup()
+    form = Setup()
     with gr.Blocks(analytics_enabled=False):
         setup.build(form)
     assert form.read({component: component.value for component in form.inputs}) == BASE

@@ -17,6 +17,8 @@ from topopt.cad.region import Region
 from topopt.cad.wires import Wire
 from topopt.features.errors import FeatureError
 from topopt.features.mesh import Mesh, mesh_of
+from topopt.features.pixel_domain import pixel_problem
+from topopt.features.pixels import PixelPlate
 from topopt.features.plate import SOFT, TrianglePlate
 from topopt.features.problem import FeatureProblem
 from topopt.features.shapes import Shape
@@ -75,6 +77,14 @@ class Domain:
         material = Elasticity(nu=self.nu, element="standard", plane=self.plane)  # pyright: ignore[reportArgumentType]
         return TrianglePlate(mesh, fixed, forces, self.weights, material, self.E, self.thickness, interpolation)
 
+    def pixels(self, h: float, interpolation: SIMP = SOFT) -> PixelPlate:
+        """On the grid engine, with pixels of about h mm; see `topopt.features.pixel_domain`.
+
+        Raises:
+            FeatureError: a support or a load without a node. DesignError: a piece that nothing holds.
+        """
+        return PixelPlate(pixel_problem(self, h), interpolation)
+
     def kept(self, points: Field) -> NDArray[np.bool_]:
         """Which points (m, 2) lie where material stays, (m,)."""
         out = np.zeros(len(points), bool)
@@ -83,7 +93,13 @@ class Domain:
         return out
 
     def problem(
-        self, plate: TrianglePlate, goal: float, start: Sequence[Shape], name: str = "", *, solid: bool = False
+        self,
+        plate: TrianglePlate | PixelPlate,
+        goal: float,
+        start: Sequence[Shape],
+        name: str = "",
+        *,
+        solid: bool = False,
     ) -> FeatureProblem:
         """What `optimize` takes. goal: volume fraction of the face. solid: the features are bars."""
         return FeatureProblem(plate, goal, tuple(start), self.kept(plate.points), solid, name=name)

@@ -1,4 +1,7 @@
-"""The end of a run: features that vanished go, the rest become valid for good, and the volume meets the goal."""
+"""The end of a run: features that vanished go, the rest become valid for good, and the volume meets the goal.
+
+It does so twice: by the count of cells, and, within a small misfit, by the area of the outlines; see `balance`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from topopt.features.balance import balanced, outline_share
 from topopt.features.bridges import bridges, widened
 from topopt.features.distance import signed_distance
 from topopt.features.merging import merged
@@ -25,6 +29,7 @@ Field = NDArray[np.float64]
 
 ROUNDS = 4
 BRIDGE_ROUNDS = 12
+MISFIT = 1e-3  # of the domain: so far the area of the outlines may be from the goal that their cells meet
 FORGIVEN = 0.96  # of the limits on lengths: the last change of volume may take so much
 
 
@@ -107,6 +112,23 @@ def _settled(design: "FeatureDesign", shapes: Sequence[Shape], goal: float) -> t
         shapes = met(p, shapes, goal)
         if not _wrong(design, shapes):
             break
+    return _evened(design, shapes, goal)
+
+
+def _evened(design: "FeatureDesign", shapes: tuple[Shape, ...], goal: float) -> tuple[Shape, ...]:
+    """The same where area and count agree; else with single features changed until they do, if all stay valid."""
+    p, s = design.problem, design.settings
+    found, best = shapes, abs(outline_share(p, shapes) - goal)
+    for _ in range(ROUNDS):
+        if best <= MISFIT:
+            break
+        found = corrected(balanced(p, found, goal), design.rules, 2000)
+        if s.bridge and not p.solid:
+            found = widened(found, design.border, s.bridge, 30)
+        found = met(p, found, goal)
+        miss = abs(outline_share(p, found) - goal)
+        if miss < best and (not _wrong(design, found) or _wrong(design, shapes)):
+            shapes, best = found, miss
     return shapes
 
 

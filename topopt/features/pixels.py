@@ -55,7 +55,7 @@ class PixelPlate:
 
     @property
     def thickness(self) -> float:
-        return 1.0  # the grid engine's plates have unit thickness; a modulus may carry another one
+        return self.problem.thickness  # the modulus of the problem carries it: the grid engine's plates are 1 mm thick
 
     @property
     def bounds(self) -> Field:

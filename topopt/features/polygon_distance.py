@@ -16,6 +16,9 @@ from topopt.features.corners import corners, corners_vjp
 
 Field = NDArray[np.float64]
 
+CLOSE = 1e-12  # of the coordinates: a point nearer to a chord is on it as far as rounding tells
+ASIDE = 1e-9  # of the radius: from a chord to a point that is not on it
+
 
 @njit(cache=True)
 def nearest(x: float, y: float, at: Field) -> tuple[float, int, float]:
@@ -23,7 +26,7 @@ def nearest(x: float, y: float, at: Field) -> tuple[float, int, float]:
     segment, the place of the foot from 0 to 1."""
     n = len(at)
     best, piece, place = np.inf, 0, 0.0
-    inside = False
+    inside, on_chord = False, -1
     for i in range(n):
         ax, ay, bx, by = at[i, 0], at[i, 1], at[i, 2], at[i, 3]
         j = i + 1 if i + 1 < n else 0
@@ -46,12 +49,37 @@ def nearest(x: float, y: float, at: Field) -> tuple[float, int, float]:
         reach = np.sqrt(cx * cx + cy * cy)
         if along > r * at[i, 9] and reach < r:
             inside = not inside
+        if abs(along - r * at[i, 9]) <= CLOSE * (abs(x) + abs(y) + r) and reach < r:
+            on_chord = i
         if along >= reach * at[i, 9]:
             square = (reach - r) ** 2
             if square < best:
                 best, piece = square, -1 - i
+    if on_chord >= 0:
+        inside = _is_inside(
+            x + ASIDE * at[on_chord, 6] * at[on_chord, 7], y + ASIDE * at[on_chord, 6] * at[on_chord, 8], at
+        )
     d = np.sqrt(best)
     return (d if inside else -d), piece, place
+
+
+@njit(cache=True)
+def _is_inside(x: float, y: float, at: Field) -> bool:
+    """The parity alone. A point on a chord is asked a little beside it, where both of its tests agree."""
+    n = len(at)
+    inside = False
+    for i in range(n):
+        ax, ay, bx, by = at[i, 0], at[i, 1], at[i, 2], at[i, 3]
+        j = i + 1 if i + 1 < n else 0
+        ex, ey = at[j, 0], at[j, 1]
+        if (by > y) != (ey > y) and x < bx + (y - by) / (ey - by) * (ex - bx):
+            inside = not inside
+        if (ay > y) != (by > y) and x < ax + (y - ay) / (by - ay) * (bx - ax):
+            inside = not inside
+        cx, cy, r = x - at[i, 4], y - at[i, 5], at[i, 6]
+        if cx * at[i, 7] + cy * at[i, 8] > r * at[i, 9] and cx * cx + cy * cy < r * r:
+            inside = not inside
+    return inside
 
 
 @njit(cache=True)

@@ -8,6 +8,7 @@ torch is imported when a function is called.
 from typing import TYPE_CHECKING
 
 from topopt.features.corners import CAP
+from topopt.features.polygon_distance import ASIDE, CLOSE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,6 +39,12 @@ def polygon_distance(points: "Tensor", vertices: "Tensor", fractions: "Tensor") 
     to_arc = torch.where(along >= reach * sector, (reach - r).abs(), torch.inf)
     unsigned = torch.cat([to_segment, to_arc], -1).amin(-1)
     with torch.no_grad():
+        # A point on a chord is asked a little beside it, where the tests of chord and arc agree; as in `nearest`.
+        size = x.abs().sum(-1) + r
+        close = ((along - r * sector).abs() <= CLOSE * size) & (reach < r)
+        aside = (torch.where(close, ASIDE * r, 0.0)[..., None] * out[..., None, :, :]).sum(-2, keepdim=True)
+        x, arm = x + aside, arm + aside
+        reach, along = _length(arm), (arm * out[..., None, :, :]).sum(-1)
         bulge = ((along > r * sector) & (reach < r)).sum(-1)
         crossed = _crossings(x, start, end) + _crossings(x, a[..., None, :, :], start) + bulge
     return torch.where(crossed % 2 == 1, unsigned, -unsigned)

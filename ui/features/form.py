@@ -7,12 +7,12 @@ from typing import Any
 from jobs.errors import JobError
 from jobs.features_spec import FeaturesJob
 from topopt.features.tasks import TASKS
-from ui.features.plates import domain
+from ui.features import outlines, plates
 from ui.job_file import IN_PYTHON, job_file
 
 START = 3
 ITERATIONS = FeaturesJob.model_fields["iterations"].default
-SOURCES = {"Test problem": "task", "My plate": "plate"}
+SOURCES = {"Test problem": "task", "My plate": "plate", "My outline": "outline"}
 BACKENDS = {"Analytic": "analytic", "Neural": "neural"}
 KINDS = {"Voids": "void", "Bars": "bar"}
 LENGTHS = {"thickness": "Thickness", "min_radius": "Least radius", "bridge": "Least bridge"}
@@ -21,8 +21,8 @@ PLATE, TASK = (45, 5, 3, 6, 1.5, 3), (1, 0, 0)
 
 
 def fresh(source: str, task: int) -> tuple[float, ...]:
-    """Volume in per cent, start grid and `LENGTHS` that go with the source."""
-    if source == "plate":
+    """Volume in per cent, start grid and `LENGTHS` that go with the source; an outline brings its own when it comes."""
+    if source != "task":
         return PLATE
     one = TASKS[int(task)]
     return (round(100 * one.goal, 2), *one.grid, *TASK)
@@ -32,16 +32,16 @@ def job_data(form: Mapping[str, Any]) -> dict[str, Any]:
     """The job as plain data, with only what differs from the defaults.
 
     Args:
-        form: values by name, see `ui.features.setup`.
+        form: values by name, see `ui.features.setup`; `card` is the outline that was uploaded, or None.
 
     Raises:
         JobError: something is missing that the job cannot be written without.
     """
-    own = form["source"] == "plate"
-    name = (form.get("name") or "").strip() or ("plate" if own else TASKS[int(form["task"])].name)
-    data: dict[str, Any] = {"job": "features", "name": name}
-    if own:
-        data["domain"] = domain(form)
+    data: dict[str, Any] = {"job": "features", "name": (form.get("name") or "").strip() or _usual_name(form)}
+    if form["source"] == "plate":
+        data["domain"] = plates.domain(form)
+    elif form["source"] == "outline":
+        data["domain"] = outlines.domain(form)
     else:
         data["task"] = int(form["task"])
     data["volume"] = round(_number("Volume", form["volume_percent"]) / 100, 6)
@@ -61,7 +61,16 @@ def job_text(form: Mapping[str, Any]) -> str:
         data = job_data(form)
     except JobError as error:
         return f"# {error}\n"
+    if "file" in data.get("domain", {}):
+        data["domain"] = {**data["domain"], "file": outlines.file_name(form["card"])}
+        return job_file(data, ["Save as job.yaml, the file beside it, then:  formgrad run job.yaml", *IN_PYTHON])
     return job_file(data, ["Save as job.yaml, then:  formgrad run job.yaml", *IN_PYTHON])
+
+
+def _usual_name(form: Mapping[str, Any]) -> str:
+    if form["source"] == "outline":
+        return outlines.face_of(form)[0].name
+    return "plate" if form["source"] == "plate" else TASKS[int(form["task"])].name
 
 
 def _number(words: str, value: Any) -> float:

@@ -49,7 +49,7 @@ def plate(form: Mapping[str, Any]) -> Plate:
     Raises:
         JobError: a length or a force that cannot be.
     """
-    w, y, h = (_length(words, form[key]) for words, key in (("Width", "width"), ("Height", "height"), ("Element", "h")))
+    w, y, h = (length(words, form[key]) for words, key in (("Width", "width"), ("Height", "height"), ("Element", "h")))
     if h > min(w, y) / 8:
         raise JobError(f"Element: {h:g} mm leaves fewer than 8 across the plate; choose at most {min(w, y) / 8:.3g} mm")
     if form["held"] == "ends" and form["loaded"] in ("right", "below"):
@@ -66,7 +66,7 @@ def plate(form: Mapping[str, Any]) -> Plate:
         "top": (((w - s[0]) / 2, y), ((w + s[0]) / 2, y)),
         "deck": ((0.0, y), (w, y)),
     }[form["loaded"]]
-    load = (_force(form["fx"]), _force(form["fy"]))
+    load = (force(form["fx"]), force(form["fy"]))
     if not any(load):
         raise JobError("Force: both parts are zero; give it a value in N")
     strip = ((0.0, y - STRIP * h), (w, y + h)) if form["loaded"] == "deck" else None
@@ -85,7 +85,7 @@ def domain(form: Mapping[str, Any]) -> dict[str, Any]:
     data: dict[str, Any] = {
         "outline": [list(corner) for corner in one.outline],
         "h": float(form["h"]),
-        "E": _length("Modulus", form["modulus"]),
+        "E": length("Modulus", form["modulus"]),
         "nu": 0.33,
         "supports": supports,
         "loads": [[{"box": _plain(one.loaded), "force": list(one.load)}]],
@@ -110,13 +110,15 @@ def _plain(box: Box) -> list[list[float]]:
     return [list(map(float, point)) for point in box]
 
 
-def _length(words: str, value: Any) -> float:
+def length(words: str, value: Any) -> float:
+    """A positive number of the form. Raises: JobError, if it is none."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e7:
         raise JobError(f"{words}: give a number above 0")
     return float(value)
 
 
-def _force(value: Any) -> float:
+def force(value: Any) -> float:
+    """A part of a force, N; nothing is zero. Raises: JobError, if it is no number."""
     if value is None:
         return 0.0
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e12:

@@ -1,57 +1,53 @@
 """The left side: which plate, how much material, which features. Builds the form and reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from ui.features.fields import Setup
 from ui.features.form import BACKENDS, ITERATIONS, KINDS, LENGTHS, SOURCES, START, fresh
+from ui.features.outline_setup import build_acting, build_outline, wire_upload
 from ui.features.plates import FRESH, HELD, LOADED
 from ui.features.sketches import TITLES
 from ui.plain import html
 from ui.run_view.shown import QUIET
 
+# Parts of the form, and the sources that they belong to.
+BLOCKS = {
+    "task": ("task",),
+    "plate": ("plate",),
+    "outline": ("outline",),
+    "material": ("plate", "outline"),
+    "acting": ("outline",),
+}
 FOLLOWING = ("volume_percent", "nx", "ny", *LENGTHS)  # what `fresh` fills in
-
-
-@dataclass
-class Setup:
-    """Every input of the form, by name."""
-
-    fields: dict[str, Any] = field(default_factory=dict)
-    blocks: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def inputs(self) -> list[Any]:
-        return list(self.fields.values())
-
-    def read(self, form: Mapping[Any, Any]) -> dict[str, Any]:
-        """Component values -> the plain form that `ui.features.form` understands."""
-        return {name: form[component] for name, component in self.fields.items()}
 
 
 def build(setup: Setup) -> None:
     """Draw the form into the page that is being built."""
     start = dict(zip(FOLLOWING, fresh("task", START), strict=True))
     _source(setup)
+    build_acting(setup)
     _features(setup, start)
     _making(setup, start)
     _advanced(setup)
 
 
-def wire_form(setup: Setup) -> None:
-    """Fields that belong to the source, and volume, start grid and lengths that go with it."""
+def wire_form(setup: Setup, root: Path) -> None:
+    """Fields that belong to the source, and volume, start grid and lengths that go with it; uploads."""
     f, blocks = setup.fields, setup.blocks
 
     def on_source(source: str, task: int) -> list[Any]:
-        own = source == "plate"
-        return [gr.update(visible=not own), gr.update(visible=own), *fresh(source, task)]
+        shown = [gr.update(visible=source in sources) for sources in BLOCKS.values()]
+        return [*shown, *fresh(source, task)]
 
     given = [f["source"], f["task"]]
     following = [f[name] for name in FOLLOWING]
-    f["source"].change(on_source, given, [blocks["task"], blocks["plate"], *following], **QUIET)
+    f["source"].change(on_source, given, [*(blocks[name] for name in BLOCKS), *following], **QUIET)
     f["task"].change(lambda task: fresh("task", task), f["task"], following, **QUIET)
+    wire_upload(setup, root)
 
 
 def _source(setup: Setup) -> None:
@@ -72,14 +68,16 @@ def _source(setup: Setup) -> None:
             with gr.Row(elem_classes="tight"):
                 f["width"] = gr.Number(FRESH["width"], label="Width [mm]", min_width=90)
                 f["height"] = gr.Number(FRESH["height"], label="Height [mm]", min_width=90)
-                f["h"] = gr.Number(FRESH["h"], label="Element size [mm]", step=0.1, min_width=90)
             with gr.Row(elem_classes="tight"):
                 f["held"] = gr.Dropdown(list(HELD.items()), value=FRESH["held"], label="Held at", min_width=150)
                 f["loaded"] = gr.Dropdown(list(LOADED.items()), value=FRESH["loaded"], label="Load at", min_width=150)
             with gr.Row(elem_classes="tight"):
                 f["fx"] = gr.Number(FRESH["fx"], label="Force along x [N]", min_width=90)
                 f["fy"] = gr.Number(FRESH["fy"], label="Force along y [N]", min_width=90)
-                f["modulus"] = gr.Number(FRESH["modulus"], label="Young's modulus [MPa]", min_width=90)
+        build_outline(setup)
+        with gr.Row(elem_classes="tight", visible=False) as setup.blocks["material"]:
+            f["h"] = gr.Number(FRESH["h"], label="Element size [mm]", step=0.1, min_width=90)
+            f["modulus"] = gr.Number(FRESH["modulus"], label="Young's modulus [MPa]", min_width=90)
 
 
 def _features(setup: Setup, start: Mapping[str, float]) -> None:

@@ -132,3 +132,24 @@ class TestTorch:
             inputs = [t.clone().requires_grad_() for t in (torch.tensor(self.points[:3]), *parameters)]
             assert torch.autograd.gradcheck(function, inputs)
             assert torch.autograd.gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.25 * np.pi, 0.5 * np.pi])
+def test_points_on_the_chords_of_rounded_corners_are_inside(turn):
+    # The parity of crossings and the segment between chord and arc must agree on which side such a point lies.
+    c, s = np.cos(turn), np.sin(turn)
+    at = np.array([[-7, -5], [7, -5], [7, 5], [-7, 5]]) @ np.array([[c, s], [-s, c]]) + [11, 10]
+    shape = RoundedPolygon(tuple(map(tuple, at.tolist())), (0.1,) * 4)
+    corner = shape.corners
+    share = np.linspace(0.05, 0.95, 19)[:, None, None]
+    points = ((1 - share) * corner[:, 0:2] + share * corner[:, 2:4]).reshape(-1, 2)
+    d = signed_distance(points, [shape])[0]
+    assert (d > 0).all()
+    torch = pytest.importorskip("torch")
+    from topopt.features.torch_distance import polygon_distance
+
+    given = [torch.as_tensor(np.array(v), dtype=torch.float64) for v in (points, shape.vertices, shape.fractions)]
+    assert polygon_distance(*given).numpy() == pytest.approx(d, abs=1e-12)
+    grid = np.stack(np.meshgrid(np.arange(22) + 0.5, np.arange(20) + 0.5, indexing="ij"), -1).reshape(-1, 2)
+    shaken = signed_distance(grid + np.array([1e-7, 2e-7]), [shape])
+    assert signed_distance(grid, [shape]) == pytest.approx(shaken, abs=1e-6)
