@@ -3,18 +3,22 @@
 inversion    B3   log-permeability from noisy pressures, 24 x 24; each member has its own truth, data and start
 cantilever   B4b  stiffness of 60 x 30 squares, bounds and a volume constraint; members differ in their start
 reactor      B7   yield of a channel, bounds; members differ in their start
+compliance        stiffness of 32 x 16 filtered pixels; each member has its own load, volume and start. Without gates
+
+The first surrogate of a problem, which the gates are about, is a reduced basis of the kind that the equation allows:
+it learns from the same few runs as the mean Jacobian, without the tangent solves of that, and needs no training.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from operators.hybrid import HybridSettings, hybrid
+from operators.problems.starts import waves
 from operators.surrogates import Surrogate
 from operators.surrogates.frozen import MeanJacobian
 
@@ -122,22 +126,36 @@ def inversion(quick: bool) -> Case:
         members = (Inversion.member(square, number) for number in range(200, 208 if quick else 230))
         runs = record(members, 60, 16)
         reduced = [pod(PodGalerkin, runs, rank) for rank in ranks]
-        return [*reduced, mean_jacobian(runs, jacobian, 4 if quick else 30), *neural(square)]
+        return [*reduced, mean_jacobian(runs, jacobian, 4 if quick else 30), *([] if quick else neural("inversion"))]
 
     return Case("inversion", lambda k: Inversion.member(square, 100 + k), train, 30.0, 0.005, 300, 40, 50)
 
 
-def neural(square: Any) -> list[Trained]:
-    """The operators that ship for this grid; what their training cost is for `benchmarks.operators` to say."""
-    paths = sorted((Path(__file__).parents[1] / "assets" / "operators").glob("inversion*.safetensors"))
-    if not paths or square.n != 24:
-        return []
-    from operators.models import load
-    from operators.recipes import find
+def neural(name: str) -> list[Trained]:
+    """The operator that ships for a family, where there is one. It cost its runs and its training."""
+    from operators.models import card, load
+    from operators.recipes import WEIGHTS, find
     from operators.surrogates.neural import Viewed
 
-    found = [Viewed(load(path), find("inversion").view(), name=f"neural {path.stem}") for path in paths]
-    return [Trained(one.name, lambda problem, one=one: one, 0, 0.0, 1e-6) for one in found]
+    path = WEIGHTS / f"{name}.safetensors"
+    if not path.exists():
+        return []
+    recipe = find(name)
+    found = Viewed(load(path), recipe.view(), "neural operator")
+    solves, seconds = priced(recipe)
+    return [Trained(found.name, lambda problem: found, solves, seconds + card(path).get("cpu_seconds", 0.0), 1e-6)]
+
+
+def priced(recipe: Any, tried: int = 2) -> tuple[int, float]:
+    """Solves and seconds of a recipe's runs, by the first few of them."""
+    from operators.trajectories import record as recorded
+
+    began, solves = time.perf_counter(), 0
+    for number in recipe.runs[:tried]:
+        spent = recorded(recipe.member(number), number, **recipe.record).about["solves"]
+        solves += spent["forward"] + spent["adjoint"] + spent["tangent"]
+    share = len(recipe.runs) / tried
+    return round(solves * share), (time.perf_counter() - began) * share
 
 
 def pod(kind: Any, runs: Runs, rank: int, **more: Any) -> Trained:
@@ -159,11 +177,12 @@ def cantilever(quick: bool) -> Case:
 
     def member(k: int, volume: float = 0.5) -> tuple[Any, Vector]:
         problem = FemProblem(posed[volume])
-        return problem, start(problem, k, volume, 0.15)
+        return problem, waves(problem, k, volume, 0.15)
 
     def train() -> list[Trained]:
         runs = record((member(200 + k, (0.4, 0.5, 0.6)[k % 3]) for k in range(6)), 30, 8)
-        return fem_surrogates(runs, (20,) if quick else (30,))
+        found = [smoothed(runs, 20 if quick else 30), *fem_surrogates(runs, 20 if quick else 30)]
+        return [*found, *([] if quick else neural("cantilever"))]
 
     side = float(FemProblem(posed[0.5]).space.inner(*np.ones((2, posed[0.5].J.n)))) ** 0.5
     return Case("cantilever", member, train, 0.5 * side, 0.01, 40 if quick else 60, 40, 30)
@@ -177,40 +196,56 @@ def reactor(quick: bool) -> Case:
 
     def member(k: int) -> tuple[Any, Vector]:
         problem = FemProblem(posed)
-        return problem, start(problem, k, 0.5, 0.25)
+        return problem, waves(problem, k, 0.5, 0.25)
 
     def train() -> list[Trained]:
         runs = record((member(200 + k) for k in range(6)), 40, 10)
-        return fem_surrogates(runs, (15,) if quick else (30,))
+        return [*fem_surrogates(runs, 15 if quick else 30), *([] if quick else neural("reactor"))]
 
     side = float(FemProblem(posed).space.inner(*np.ones((2, posed.J.n)))) ** 0.5
     return Case("reactor", member, train, 0.5 * side, 0.01, 60 if quick else 100, 40, 30)
 
 
-def fem_surrogates(runs: Runs, ranks: tuple[int, ...]) -> list[Trained]:
-    """Reduced bases that learn on the way, the first of them also without, and the mean Jacobian."""
+def compliance(quick: bool) -> Case:
+    from operators.recipes import find
+
+    family = find("compliance")
+
+    def made(number: int) -> tuple[Any, Vector]:
+        one = family.member(number)
+        return one.problem, one.start
+
+    def train() -> list[Trained]:
+        runs = record((made(k) for k in range(6 if quick else 12)), 30, 8)
+        return [smoothed(runs, 20 if quick else 40), *([] if quick else neural("compliance"))]
+
+    return Case("compliance", lambda k: made(family.unseen[k]), train, family.hybrid.radius, 0.01, 60, 40, 30)
+
+
+def smoothed(runs: Runs, rank: int) -> Trained:
+    """A reduced basis that learns, with a sweep over what it leaves."""
+    from operators.surrogates.reduced_basis import ReducedBasis
+    from operators.surrogates.smoothed import SmoothedBasis
+
+    base = ReducedBasis.of(runs.problems[0], np.array(runs.states), rank)
+
+    def make(problem: Any) -> SmoothedBasis:
+        return SmoothedBasis(problem, replace(base, problem=problem, learnt=[]))
+
+    return Trained(make(runs.problems[0]).name, make, runs.solves, runs.seconds)
+
+
+def fem_surrogates(runs: Runs, rank: int) -> list[Trained]:
+    """A reduced basis that learns on the way, the same without, and the mean Jacobian."""
     from operators.surrogates.reduced_basis import ReducedBasis
 
-    learning = [pod(ReducedBasis, runs, rank) for rank in ranks]
-    fixed = pod(ReducedBasis, runs, ranks[0], learns=False)
-    return [*learning, fixed, mean_jacobian(runs, lambda problem, x, u: problem.jacobian(x, u), 6)]
+    bases = [pod(ReducedBasis, runs, rank), pod(ReducedBasis, runs, rank, learns=False)]
+    return [*bases, mean_jacobian(runs, lambda problem, x, u: problem.jacobian(x, u), 6)]
 
 
-def start(problem: Any, number: int, mean: float, amplitude: float) -> Vector:
-    """A smooth random design: waves over the box about a mean, feasible."""
-    points = problem.points
-    low, high = points.min(axis=0), points.max(axis=0)
-    rng, where = np.random.default_rng([8, number]), (points - low) / (high - low).max()
-    x = np.zeros(problem.n)
-    for _ in range(12):
-        x += rng.standard_normal() * np.cos(2 * np.pi * (where @ rng.uniform(-2, 2, 2) + rng.uniform()))
-    x = np.clip(mean + amplitude * x / np.abs(x).max() * 2, 0.02, 0.98)
-    for _ in range(50):
-        above = max((float(np.max(g.value(x))) for g in problem.constraints), default=0.0)
-        if above <= 0:
-            break
-        x = x / (1 + above) * (1 - 1e-9)
-    return x
-
-
-CASES: dict[str, Callable[[bool], Case]] = {"inversion": inversion, "cantilever": cantilever, "reactor": reactor}
+CASES: dict[str, Callable[[bool], Case]] = {
+    "inversion": inversion,
+    "cantilever": cantilever,
+    "reactor": reactor,
+    "compliance": compliance,
+}

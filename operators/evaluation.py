@@ -69,15 +69,7 @@ def along(
     surrogate: Surrogate, member: Callable[[int], Member], runs: Sequence[Run], reach: int = 3, seed: int = 0
 ) -> Accuracy:
     """Along stored paths, each iterate from a neighbour at most `reach` places away."""
-    rows = []
-    for run in runs:
-        problem = member(run.number).problem
-        pairs = Pairs(np.zeros(len(run), int), np.arange(len(run)), reach, itself=False, seed=seed + run.number)
-        for query, reference in zip(*pairs.fixed(), strict=True):
-            surrogate.anchor(run.design[reference], run.state[reference])
-            slope = run.gradient[query] - run.explicit[query]
-            rows.append(compare(problem, surrogate, run.design[query], run.state[query], slope))
-    return Accuracy.of(rows)
+    return judged(surrogate, neighbours(member, runs, reach, seed))
 
 
 def beside(
@@ -89,30 +81,71 @@ def beside(
     seed: int = 0,
 ) -> Accuracy:
     """At random steps of `length` off the paths, `each` per run; a solve and an adjoint for each of them."""
+    return judged(surrogate, probes(member, runs, length, each, seed))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a surrogate is asked at x : (n,), with the solver's state u : (s,) and slope : (n,) there, from the
+    reference x_r, u_r."""
+
+    problem: StateProblem
+    x: Vector
+    u: Vector
+    slope: Vector
+    x_r: Vector
+    u_r: Vector
+
+
+def judged(surrogate: Surrogate, questions: Sequence[Question]) -> Accuracy:
+    """Raises: OperatorError, there are no questions."""
     rows = []
+    for q in questions:
+        surrogate.anchor(q.x_r, q.u_r)
+        rows.append(compare(q.problem, surrogate, q.x, q.u, q.slope))
+    return Accuracy.of(rows)
+
+
+def neighbours(member: Callable[[int], Member], runs: Sequence[Run], reach: int = 3, seed: int = 0) -> list[Question]:
+    """Those of `along`; they cost no solves."""
+    asked = []
+    for run in runs:
+        problem = member(run.number).problem
+        pairs = Pairs(np.zeros(len(run), int), np.arange(len(run)), reach, itself=False, seed=seed + run.number)
+        for k, r in zip(*pairs.fixed(), strict=True):
+            slope = run.gradient[k] - run.explicit[k]
+            asked.append(Question(problem, run.design[k], run.state[k], slope, run.design[r], run.state[r]))
+    return asked
+
+
+def probes(
+    member: Callable[[int], Member], runs: Sequence[Run], length: float, each: int = 4, seed: int = 0
+) -> list[Question]:
+    """Those of `beside`, to be put to several surrogates."""
+    asked = []
     for run in runs:
         problem, rng = member(run.number).problem, np.random.default_rng([seed, run.number])
         for place in rng.integers(len(run), size=each):
             x, d = run.design[place], rng.standard_normal(run.design.shape[1])
             step = problem.space.riesz(d)
             step = step * (length / max(problem.space.inner(step, step) ** 0.5, 1e-300))
-            rows += _solved(problem, surrogate, _inside(problem, x + step), x, run.state[place])
-    return Accuracy.of(rows)
+            asked += _solved(problem, _inside(problem, x + step), x, run.state[place])
+    return asked
 
 
 def far(
     surrogate: Surrogate, member: Callable[[int], Member], runs: Sequence[Run], each: int = 2, seed: int = 0
 ) -> Accuracy:
     """At the starts of other members, from a point of this path."""
-    rows = []
+    asked = []
     for run in runs:
         problem, rng = member(run.number).problem, np.random.default_rng([seed, run.number, 1])
         for place, other in zip(
             rng.integers(len(run), size=each), rng.integers(10_000, 20_000, size=each), strict=True
         ):
             x = member(int(other)).start
-            rows += _solved(problem, surrogate, x, run.design[place], run.state[place])
-    return Accuracy.of(rows)
+            asked += _solved(problem, x, run.design[place], run.state[place])
+    return judged(surrogate, asked)
 
 
 def table(
@@ -137,17 +170,14 @@ def as_rows(found: dict[str, Accuracy]) -> list[dict[str, float | str]]:
     return [{"where": where, **asdict(accuracy)} for where, accuracy in found.items()]
 
 
-def _solved(
-    problem: StateProblem, surrogate: Surrogate, x: Vector, x_r: Vector, u_r: Vector
-) -> list[tuple[float, float, float]]:
+def _solved(problem: StateProblem, x: Vector, x_r: Vector, u_r: Vector) -> list[Question]:
     """Nothing where the solver refuses the design."""
     try:
         u = problem.solve(x)
         slope = problem.adjoint_gradient(x, u) - problem.partials(u, x)[1]
     except FAILURES:
         return []
-    surrogate.anchor(x_r, u_r)
-    return [compare(problem, surrogate, x, u, slope)]
+    return [Question(problem, x, u, slope, x_r, u_r)]
 
 
 def _inside(problem: StateProblem, x: Vector) -> Vector:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pde.functional import Spent
 
 # Events that stand for one forward solve each; "phase B" and "the solver goes on alone" stand for none.
-SOLVED = ("start", "accepted", "rejected", "failed", "solver step", "solver")
+SOLVED = ("start", "accepted", "rejected", "failed", "solver step", "drawn back", "solver")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ class HybridSettings:
         radius: of the first trust region, in the norm of the design space; about the size of the set of designs, not
             a small number: a perfect model wastes three to five solves on a first radius of a seventh of that.
         least: part of `radius` below which there is no region any more.
-        inner_steps: of each inner run. most_forward: solves at most.
+        inner_steps: of each inner run at most; under bounds or constraints the first ones are shorter.
+        most_forward: solves at most.
         tolerance: of the projected true gradient, against the largest one seen. target: stop once J is this low.
         promise: phase A ends when the model promises less than this part of J.
         patience: trials in phase B, after which the solver goes on alone.

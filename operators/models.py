@@ -47,6 +47,9 @@ KINDS: dict[str, Callable[[Settings], nn.Module]] = {
 class Operator(nn.Module):
     """A reference operator with its units: x : (B, M, inputs) and u : (B, M, outputs) are physical.
 
+    Where `settings.homogeneous`, reference states are brought to unit size before they enter, and answers back after:
+    twice the load is twice the state at the same design, whatever the weights are. Without a reference it must be off.
+
     Args:
         kept: inputs that are not normalised, such as coordinates and masks.
     """
@@ -62,7 +65,7 @@ class Operator(nn.Module):
     def fit(self, x: Tensor, u: Tensor) -> None:
         """Take mean and deviation from training data."""
         self.of_inputs.fit(x)
-        self.of_states.fit(u)
+        self.of_states.fit(u / size_of(u) if self.settings.homogeneous else u)
 
     def forward(
         self,
@@ -78,9 +81,12 @@ class Operator(nn.Module):
         """
         if x.ndim != 3 or x.shape[-1] != self.settings.inputs:
             raise OperatorError(f"x has shape {tuple(x.shape)}: give (batch, points, {self.settings.inputs})")
+        size = torch.ones((), dtype=x.dtype, device=x.device)
         if reference is not None:
-            reference = self.of_inputs(reference[0]), self.of_states(reference[1])
-        return self.of_states.back(self.inner(self.of_inputs(x), reference, mask, weights))
+            if self.settings.homogeneous:
+                size = size_of(reference[1])
+            reference = self.of_inputs(reference[0]), self.of_states(reference[1] / size)
+        return size * self.of_states.back(self.inner(self.of_inputs(x), reference, mask, weights))
 
     def jvp(self, x: Tensor, h: Tensor, reference: Reference | None = None) -> tuple[Tensor, Tensor]:
         """State at x, and its change along h : (B, M, inputs)."""
@@ -111,6 +117,11 @@ def build(settings: Settings, kept: Iterable[int] = (), seed: int = 0) -> Operat
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Operator(settings, kept)
+
+
+def size_of(u: Tensor) -> Tensor:
+    """(B, 1, 1): the root mean square of u : (B, M, outputs)."""
+    return (u**2).mean(dim=(1, 2), keepdim=True).clamp(min=1e-30).sqrt()
 
 
 def state_error(predicted: Tensor, true: Tensor, weights: Tensor | None = None) -> Tensor:

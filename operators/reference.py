@@ -8,11 +8,23 @@ the state output is the published one. Without a reference the same weights are 
 dropout during training prepares.
 """
 
+from typing import Protocol, cast
+
 import torch
 from torch import Tensor, nn
 
 from operators.errors import OperatorError
 from operators.settings import Settings
+
+
+class Network(Protocol):
+    """What the increment needs of a network."""
+
+    def increment(
+        self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
+    ) -> Tensor:
+        """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r)"""
+        ...
 
 
 class ReferenceOperator(nn.Module):
@@ -54,7 +66,6 @@ class ReferenceOperator(nn.Module):
         x_r, u_r = reference
         if x_r.shape != x.shape or u_r.shape[:-1] != x.shape[:-1]:
             raise OperatorError(f"the reference has {tuple(x_r.shape)} where the query has {tuple(x.shape)}")
-        there = self.psi(x, reference, mask, weights)
         if self.settings.output == "state":
-            return there
-        return u_r + there - self.psi(x_r, reference, mask, weights)
+            return self.psi(x, reference, mask, weights)
+        return u_r + cast(Network, self.psi).increment(x, (x_r, u_r), mask, weights)

@@ -19,9 +19,12 @@ class Settings:
         output: "state", or "increment" on the reference state.
         width: channels. blocks: layers. modes: Fourier modes, per axis on grids.
         heads, sensors, hidden, spectrum, dropout: of the point networks; sensors are virtual sensors or slices.
+        frequencies: of the point networks: sines and cosines of pi, 2 pi, 4 pi, ... times each coordinate that the
+            query's embedding sees besides the inputs.
         grid: points per axis, where the points are a grid in `ij` order. dim: of the coordinates, which come first.
         padding: of grids, a part of the side. radius: of the graph kernels of "gino", in units of the coordinates.
         reference_dropout: probability per training batch that the reference is left out.
+        homogeneous: the state is proportional to a load that the reference tells: see `operators.models.Operator`.
     """
 
     kind: Kind
@@ -41,3 +44,5 @@ class Settings:
     padding: float = 0.25
     radius: float = 0.15
     reference_dropout: float = 0.3
+    frequencies: int = 0
+    homogeneous: bool = False

@@ -176,7 +176,7 @@ class _Training:
         curved = share > 0 and (w.sensitivity > 0 or w.jvp > 0 or w.vjp > 0)
         design = batch.design.requires_grad_() if curved else batch.design
         state, values = change_from(self.model, self.view, design, anchor)
-        parts = {"state": state_loss(values, self.view.down(batch.state), batch.weights)}
+        parts = {"state": state_error(self.view, state, batch, values)}
         total = w.state * parts["state"]
         if curved:
             for name, part in self.derivatives(batch, design, state).items():
@@ -263,8 +263,18 @@ def validation_error(model: Operator, view: View, samples: Samples, pairs: Pairs
             other = samples.take(reference[own])
             anchor = Anchor(other.design, other.state)
         state, _ = change_from(model, view, asked.design, anchor)
-        total += float(state_loss(state[..., None], asked.state[..., None])) * len(asked)
+        total += float(state_error(view, state, asked)) * len(asked)
     return total / len(query)
+
+
+def state_error(view: View, state: Tensor, true: Samples, values: Tensor | None = None) -> Tensor:
+    """Mean relative error: in the view's own norm if it has one, else of the values at its points, if given."""
+    own = getattr(view, "error", None)
+    if own is not None:
+        return own(state, true.state, true.design, true.known).mean()
+    if values is None:
+        return state_loss(state[..., None], true.state[..., None])
+    return state_loss(values, view.down(true.state), true.weights)
 
 
 __all__ = ["OPTIMIZERS", "SCHEDULES", "Report", "Trained", "TrainingSettings", "train", "validation_error"]

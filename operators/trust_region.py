@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from operators.hybrid_log import Log
 from operators.hybrid_settings import HybridSettings
-from operators.inner_loop import lower_the_model
+from operators.inner_loop import GOOD, POOR, InnerLoop
 from operators.model import Model
-from operators.solver import FAILURES, Solver, Verified, norm
+from operators.solver import FAILURES, FEASIBLE, Solver, Verified, norm, violation
 from operators.solver_steps import one_step, solve_alone
 from operators.stationarity import stationarity
 from operators.surrogates import Surrogate
 
 Vector = NDArray[np.float64]
-ACCEPT, POOR, GOOD = 1e-3, 0.25, 0.75
-NEARLY_NOTHING = 1e-6
+ACCEPT = 1e-3
+NEARLY_NOTHING, CERTAIN = 1e-6, 1e-8
+BACK = 0.2
 MOST_REJECTIONS, MOST_FALLBACKS = 3, 3
 
 
@@ -38,7 +39,8 @@ class TrustRegion:
         self.solver, self.surrogate, self.settings, self.log = solver, surrogate, settings, log
         self.radius, self.step, self.corrected = settings.radius, settings.radius, False
         self.trials, self.rejections, self.fallbacks = 0, 0, 0
-        self.steepest, self._slope = 0.0, 0.0
+        self.steepest, self._slope, self._drawn = 0.0, 0.0, False
+        self.inner = InnerLoop.of(solver.problem, settings.inner_steps)
         self._learn = getattr(surrogate, "learn", None) if getattr(surrogate, "learns", False) else None
         self.believed = np.inf
 
@@ -56,16 +58,16 @@ class TrustRegion:
         model = self._model()
         if model is None or self._points_wrong(model):
             return self._fall_back("the model's gradient points the wrong way" if model else "the surrogate failed")
-        candidate, promised = lower_the_model(model, self.radius, self.settings.inner_steps)
+        candidate, promised = self.inner.lower(model, self.radius)
         self.log.model_gradients += model.gradients
         self.believed, gain = promised, self.at.J - promised
         length = norm(self.solver.problem, candidate - self.at.x)
         if self.corrected and gain < NEARLY_NOTHING * abs(self.at.J) and (over := self._optimal()):
-            return over
+            return "" if self._drawn_back() else over
         if not gain > self.settings.resolution * abs(self.at.J) or length == 0:
             return self._without_promise()
         if self._may_switch and gain < self.settings.promise * abs(self.at.J):
-            return self._switch("the model promises little")
+            return "" if self.inner.longer() else self._switch("the model promises little")
         return self._test(model, candidate, gain, length)
 
     def _over(self) -> str:
@@ -75,12 +77,13 @@ class TrustRegion:
             return why
         if self.settings.mode == "hybrid_reference" and self.radius < self.settings.least_radius:
             return "the radius has vanished; without the true gradient the surrogate leads no further"
-        return self._stationary() if self.corrected else ""
+        over = self._stationary() if self.corrected else ""
+        return "" if over and self._drawn_back() else over
 
     def _stationary(self) -> str:
         """By the true gradient: that of the surrogate is never a reason to stop."""
         problem = self.solver.problem
-        self._slope = stationarity(problem, self.at.x, self.solver.gradient(self.at))
+        self._slope = stationarity(problem, self.at.x, self._gradient(self.at))
         self.steepest = max(self.steepest, self._slope)
         if self._slope > self.settings.tolerance * self.steepest:
             return ""
@@ -89,19 +92,32 @@ class TrustRegion:
     def _optimal(self) -> str:
         """Where phase B began near the optimum no large gradient was seen yet: one adjoint at the start tells."""
         if self.start.g is None:
-            first = stationarity(self.solver.problem, self.start.x, self.solver.gradient(self.start))
+            first = stationarity(self.solver.problem, self.start.x, self._gradient(self.start))
             self.steepest = max(self.steepest, first)
         return self._stationary()
 
     def _model(self) -> Model | None:
         """None where the surrogate fails; at the first anchor that is an error, which the caller should see."""
-        g = self.solver.gradient(self.at) if self.corrected else None
+        g = self._gradient(self.at) if self.corrected else None
         try:
             return Model(self.solver.problem, self.surrogate, self.at.x, self.at.u, g, self.settings.correction)
         except FAILURES:
             if len(self.log.lines) == 1:
                 raise
             return None
+
+    def _gradient(self, at: Verified) -> Vector:
+        """The true one: from the surrogate where that can show that it has the adjoint state, else by a solve."""
+        doubt = getattr(self.surrogate, "doubt", None)
+        if at.g is None and doubt is not None:
+            Ju, Jx = self.solver.problem.partials(at.u, at.x)
+            try:
+                self.surrogate.anchor(at.x, at.u)
+                if doubt(at.x, at.u, Ju) <= CERTAIN:
+                    at.g = Jx + self.surrogate.state(at.x)[1](Ju)
+            except FAILURES:
+                pass
+        return self.solver.gradient(at)
 
     def _points_wrong(self, model: Model) -> bool:
         """Near the optimum the cosine means nothing: there the residual is noise."""
@@ -121,6 +137,7 @@ class TrustRegion:
             self.radius = min(self.radius, length) * self._shrink(ratio)
         elif ratio > GOOD and at_edge:
             self.radius *= 2.5
+        self.inner.judged(ratio)
         event = "accepted" if accepted else "failed" if new is None else "rejected"
         self._note(event, np.inf if new is None else new.J, ratio=ratio, cosine=model.cosine)
         self.trials += self.corrected
@@ -159,6 +176,8 @@ class TrustRegion:
         return ""
 
     def _without_promise(self) -> str:
+        if self.inner.longer():
+            return ""
         if self._may_switch:
             return self._switch("the model promises nothing")
         if not self.corrected:
@@ -178,6 +197,22 @@ class TrustRegion:
         self.step = norm(self.solver.problem, new.x - self.at.x)
         self.at, self.rejections, self.radius = new, 0, max(2 * self.step, 10 * self.settings.least_radius)
         return ""
+
+    def _drawn_back(self) -> bool:
+        """Once, from an optimum under constraints: a part of the way back to the start, and down again from there.
+
+        Where material is gone its gradient is as well, so that an optimum there says little; the best design is kept.
+        """
+        problem, x = self.solver.problem, self.at.x + BACK * (self.start.x - self.at.x)
+        if self._drawn or not problem.constraints or self.solver.exhausted or violation(problem, x) > FEASIBLE:
+            return False
+        self._drawn, new = True, self.solver.attempt(x)
+        self.step = norm(problem, x - self.at.x)
+        self.radius, self.rejections = max(self.radius, 2 * self.step), 0
+        self._note("drawn back" if new is not None else "failed", np.inf if new is None else new.J)
+        if new is not None:
+            self.at, self.inner = new, InnerLoop.of(problem, self.settings.inner_steps)
+        return new is not None
 
     def _hand_over(self, why: str) -> str:
         self._note("the solver goes on alone", self.at.J, why=why)

@@ -2,7 +2,7 @@
 
 from operators.hybrid_log import Log
 from operators.hybrid_settings import HybridSettings
-from operators.inner_loop import lower_the_model
+from operators.inner_loop import InnerLoop
 from operators.model import Model
 from operators.solver import Solver, Verified, norm
 from operators.surrogates import Surrogate
@@ -20,9 +20,11 @@ def follow(
     """
     once = settings.mode == "surrogate_only"
     at, idle, believed = start, 0, start.J
+    steps = settings.inner_steps * (2 if once else 1)
+    inner = InnerLoop(steps, first=steps)
     while settings.target < at.J and not solver.exhausted:
         model = Model(solver.problem, surrogate, at.x, at.u)
-        x, believed = lower_the_model(model, settings.radius, settings.inner_steps * (2 if once else 1))
+        x, believed = inner.lower(model, settings.radius)
         log.model_gradients += model.gradients
         step, gain = norm(solver.problem, x - at.x), at.J - believed
         if not gain > settings.resolution * abs(at.J):

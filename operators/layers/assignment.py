@@ -31,13 +31,13 @@ class Assignment(nn.Module):
     """Logits (B, H, M, S) of points for sensors: one linear map for all heads, and a temperature for each.
 
     Args:
-        width: of a head, h. heads: H. sensors: S.
+        width: of a head, h. heads: H. sensors: S. warmth: of the temperatures at the start, in units of 1 / sqrt(h).
     """
 
-    def __init__(self, width: int, heads: int, sensors: int) -> None:
+    def __init__(self, width: int, heads: int, sensors: int, warmth: float = 1.0) -> None:
         super().__init__()
         self.linear = nn.Linear(width, sensors)
-        self.temperature = nn.Parameter(torch.full((heads,), 1 / math.sqrt(width)))
+        self.temperature = nn.Parameter(torch.full((heads,), warmth / math.sqrt(width)))
 
     def forward(self, z: Tensor) -> Tensor:
         """z : (B, H, M, h)"""

@@ -51,3 +51,9 @@ class GeometryNetwork(nn.Module):
         latent = torch.stack(torch.meshgrid(*[axis] * self.dim, indexing="ij"), dim=-1)[None]
         features = torch.cat([x, *rest], dim=-1)
         return self.net(input_geom=points[None], latent_queries=latent, output_queries=points[None], x=features)
+
+    def increment(
+        self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
+    ) -> Tensor:
+        """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r)"""
+        return self(x, reference, mask, weights) - self(reference[0], reference, mask, weights)

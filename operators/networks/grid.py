@@ -35,6 +35,12 @@ class GridNetwork(nn.Module):
         field = channels.transpose(1, 2).unflatten(2, self.grid)
         return self.net(field).flatten(2).transpose(1, 2)
 
+    def increment(
+        self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
+    ) -> Tensor:
+        """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r)"""
+        return self(x, reference, mask, weights) - self(reference[0], reference, mask, weights)
+
 
 def _network(s: Settings, channels: int) -> Any:
     assert s.grid is not None

@@ -5,8 +5,10 @@
 After the reference neural operator (Cheng et al. 2024) and its use for optimisation (ICML 2025), our implementation.
 """
 
+import math
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from operators.errors import OperatorError
@@ -28,18 +30,40 @@ class PointNetwork(nn.Module):
         super().__init__()
         if s.kind not in MIXERS:
             raise OperatorError(f"there is no mixer {s.kind!r}: choose one of {', '.join(MIXERS)}")
-        self.query, self.other, self.change = (ResidualMlp(s.inputs, s.width, s.width, s.hidden) for _ in range(3))
+        self.query = ResidualMlp(s.inputs + 2 * s.dim * s.frequencies, s.width, s.width, s.hidden)
+        self.other, self.change = (ResidualMlp(s.inputs, s.width, s.width, s.hidden) for _ in range(2))
         self.state = ResidualMlp(s.outputs, s.width, s.width, s.hidden)
         self.blocks = nn.ModuleList(Block(s.width, MIXERS[s.kind](s), s.dropout) for _ in range(s.blocks))
         self.out = ResidualMlp(s.width, s.width, s.outputs, s.hidden)
+        self.dim, self.frequencies = s.dim, [math.pi * 2**k for k in range(s.frequencies)]
 
     def forward(
         self, x: Tensor, reference: tuple[Tensor, Tensor] | None, mask: Tensor | None, weights: Tensor | None
     ) -> Tensor:
-        embedded = self.query(x)
-        if reference is not None:
-            x_r, u_r = reference
-            embedded = embedded + self.other(x_r) + self.state(u_r) + self.change(x - x_r)
+        if reference is None:
+            return self._mixed(self._asked(x), mask, weights)
+        moved = self._asked(x) + self.change(x - reference[0])
+        return self._mixed(moved + self._anchored(reference), mask, weights)
+
+    def increment(
+        self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
+    ) -> Tensor:
+        """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r); the two passes share what is embedded of the reference."""
+        x_r, _ = reference
+        anchored = self._anchored(reference)
+        there = self._asked(x) + self.change(x - x_r) + anchored
+        here = self._asked(x_r) + self.change(torch.zeros_like(x_r[:1, :1])) + anchored
+        return self._mixed(there, mask, weights) - self._mixed(here, mask, weights)
+
+    def _asked(self, x: Tensor) -> Tensor:
+        waves = [turn(f * x[..., : self.dim]) for f in self.frequencies for turn in (torch.sin, torch.cos)]
+        return self.query(torch.cat([x, *waves], dim=-1) if waves else x)
+
+    def _anchored(self, reference: tuple[Tensor, Tensor]) -> Tensor:
+        x_r, u_r = reference
+        return self.other(x_r) + self.state(u_r)
+
+    def _mixed(self, embedded: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor:
         for block in self.blocks:
             embedded = block(embedded, mask, weights)
         return self.out(embedded)

@@ -49,7 +49,7 @@ class Compliance:
         row = np.asarray(self.filter.sum(axis=0)).ravel() / grid.size
         self.constraints: tuple[Any, ...] = (Linear(row[None] / self.volume, np.ones(1)),)
         nodes = grid.element_nodes().reshape(grid.size, -1)
-        self._dofs = (nodes[:, :, None] * shape[-1] + np.arange(shape[-1])).reshape(grid.size, -1)
+        self.element_dofs = (nodes[:, :, None] * shape[-1] + np.arange(shape[-1])).reshape(grid.size, -1)
 
     @property
     def n(self) -> int:
@@ -85,22 +85,42 @@ class Compliance:
         """dJ/dx with u = u(x); no solve."""
         return self.pulled(x, u, u)
 
+    def residual(self, x: Vector, u: Vector) -> Vector:
+        """R = K u - f : (s,), zero at the supports."""
+        forces = self.modulus(x)[:, None] * (u[self.element_dofs] @ self.system.element_matrix)
+        inside = np.bincount(self.element_dofs.ravel(), forces.ravel(), len(u))
+        return np.where(self.system.fixed.ravel(), 0.0, inside - self.load)
+
     def pulled(self, x: Vector, u: Vector, p: Vector) -> Vector:
         """-(dR/dx)^T p for the residual R = K u - f and p : (s,), zero at the supports."""
-        work = np.einsum("ei,ij,ej->e", p[self._dofs], self.system.element_matrix, u[self._dofs], optimize=True)
+        work = np.einsum(
+            "ei,ij,ej->e", p[self.element_dofs], self.system.element_matrix, u[self.element_dofs], optimize=True
+        )
         slope = (1 - E_MIN) * self.power * np.clip(self.filter @ x, 0, 1) ** (self.power - 1)
         return -(self.filter.T @ (slope * work))
 
+    @property
+    def fixed(self) -> NDArray[np.integer]:
+        """Numbers of the state whose values are given."""
+        return np.flatnonzero(self.system.fixed)
+
+    def linearised(self, x: Vector, u: Vector) -> tuple[Vector, Any]:
+        """R : (s,), and dR/du = K : (s, s), sparse, which pays no regard to the supports."""
+        local = self.modulus(x)[:, None, None] * self.system.element_matrix
+        m = self.element_dofs.shape[1]
+        places = np.repeat(self.element_dofs, m, axis=1).ravel(), np.tile(self.element_dofs, m).ravel()
+        return self.residual(x, u), sp.csr_array((local.ravel(), places), shape=(len(u), len(u)))
+
     def projector(self, V: Vector) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
         """(x, u) -> V^T R : (r,) and V^T K V : (r, r). K is a sum over the elements, so only their moduli change."""
-        local = V[self._dofs]  # (elements, k, r)
+        local = V[self.element_dofs]  # (elements, k, r)
         stiff = np.einsum("ij,ejr->eir", self.system.element_matrix, local, optimize=True)
         rows, load, r = local.reshape(-1, V.shape[1]), V.T @ self.load, V.shape[1]
 
         def project(x: Vector, u: Vector) -> tuple[Vector, Vector]:
             modulus = self.modulus(x)[:, None, None]
             scaled = (modulus * stiff).reshape(-1, r)
-            return scaled.T @ u[self._dofs].ravel() - load, rows.T @ scaled
+            return scaled.T @ u[self.element_dofs].ravel() - load, rows.T @ scaled
 
         return project
 

@@ -70,6 +70,26 @@ class FemProblem:
         return part.coefficient.function_space.tabulate_dof_coordinates()[part.active, : mesh.geometry.dim]
 
     @property
+    def state_space(self) -> Any:
+        """Of DOLFINx."""
+        return self._parts.u.function_space
+
+    @property
+    def field_space(self) -> Any:
+        """Of the design, of DOLFINx."""
+        return self._parts.ms[0].function_space
+
+    @property
+    def fixed(self) -> NDArray[np.integer]:
+        """Numbers of the state whose values are given."""
+        return self._parts.dirichlet.fixed
+
+    @property
+    def states(self) -> int:
+        """Numbers in the state, s."""
+        return len(self._parts.u.x.array)
+
+    @property
     def spent(self) -> Spent:
         return Spent(*(a - b for a, b in zip(self._counted(), self._before, strict=True)))
 
@@ -113,6 +133,30 @@ class FemProblem:
         Ju = self._parts.equation.free(self._parts.L_u.assemble())
         return Ju, self._unfiltered(self._parts._gathered(self._parts.L_m, self._parts.L_u))
 
+    def field(self, x: Vector) -> Vector:
+        """m : (n,) at x : (n,), the field that the equation sees: the filtered design where there is a filter."""
+        return self._filtered(x)
+
+    def objective_slope(self, u: Vector, x: Vector) -> Vector:
+        """dJ/du : (s,), also where the state is fixed."""
+        self._place(x, u)
+        return self._parts.L_u.assemble()
+
+    def objective_bend(self, u: Vector, x: Vector) -> Any:
+        """d^2 J/du^2 : (s, s), sparse, also where the state is fixed; compiled when it is asked for."""
+        self._place(x, u)
+        fe, w = self._parts.fe, self._parts.u
+        slope = fe.ufl.derivative(self._parts.L, w, fe.ufl.TestFunction(w.function_space))
+        return self.as_sparse(fe.fem.form(fe.ufl.derivative(slope, w, fe.ufl.TrialFunction(w.function_space))))
+
+    def objective_mixed(self, u: Vector, x: Vector) -> Any:
+        """d/dm dJ/du : (n, s), sparse, with respect to the field m and the state; compiled when it is asked for."""
+        self._place(x, u)
+        fe, m, w = self._parts.fe, self._parts.ms[0], self._parts.u
+        by_field = fe.ufl.derivative(self._parts.L, m, fe.ufl.TestFunction(m.function_space))
+        form = fe.fem.form(fe.ufl.derivative(by_field, w, fe.ufl.TrialFunction(w.function_space)))
+        return self.as_sparse(form)[self._parts.controls.parts[0].active]
+
     # -- what projections need ----------------------------------------------------------------------------------------
 
     def pulled(self, x: Vector, u: Vector, p: Vector) -> Vector:
@@ -129,6 +173,12 @@ class FemProblem:
             return V.T @ self._parts.equation.residual(), V.T @ (self._assembled() @ V)
 
         return project
+
+    def linearised(self, x: Vector, u: Vector) -> tuple[Vector, Any]:
+        """R : (s,), zero where the state is fixed, and dR/du : (s, s), sparse, which pays no regard to fixed values;
+        the memory of the matrix is reused by the next call."""
+        self._place(x, u)
+        return self._parts.equation.residual(), self._assembled()
 
     def jacobian(self, x: Vector, u: Vector) -> Vector:
         """du/dx : (s, n), dense; n tangent solves with one factorisation."""
@@ -161,9 +211,13 @@ class FemProblem:
 
     def _slopes(self) -> Any:
         """dF/dm as it stands, sparse. DOLFINx's own matrices take no blocks that are not square; PETSc's do."""
+        return self.as_sparse(self._sensitivity)
+
+    def as_sparse(self, form: Any) -> Any:
+        """A compiled form with two arguments, at the present values of its coefficients."""
         from scipy.sparse import csr_array
 
-        A = self._parts.fe.petsc.assemble_matrix(self._sensitivity)
+        A = self._parts.fe.petsc.assemble_matrix(form)
         A.assemble()
         indptr, indices, data = A.getValuesCSR()
         return csr_array((data, indices, indptr), shape=A.getSize())

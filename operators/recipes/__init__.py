@@ -7,12 +7,13 @@ shipped("inversion")         -> the trained operator in `assets/operators/`, as 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from operators.errors import OperatorError
+from operators.hybrid_settings import HybridSettings
 from operators.models import load
 from operators.settings import Settings
 from operators.surrogates.neural import Viewed
@@ -31,6 +32,7 @@ class Recipe:
         record: options of `operators.trajectories.record`. keep: iterates of a run that are learnt from.
         runs, unseen: numbers of the runs that are learnt from, and of those that are never shown.
         probe: length of the steps off the path at which gradients are judged, in the norm of the design space.
+        hybrid: how the hybrid goes with an operator of this family.
     """
 
     name: str
@@ -45,9 +47,16 @@ class Recipe:
     runs: range
     unseen: range
     probe: float
+    hybrid: HybridSettings = field(default_factory=lambda: HybridSettings(resolution=1e-6))
 
 
-PLACES: dict[str, str] = {"inversion": "operators.recipes.inversion"}
+PLACES: dict[str, str] = {
+    "inversion": "operators.recipes.inversion",
+    "cantilever": "operators.recipes.cantilever",
+    "compliance": "operators.recipes.compliance",
+    "double_pipe": "operators.recipes.double_pipe",
+    "reactor": "operators.recipes.reactor",
+}
 WEIGHTS = Path(__file__).parents[2] / "assets" / "operators"
 
 

@@ -116,7 +116,7 @@ def settings(kind: str = "fno", output: str = "increment", coarsening: int = COA
     common: dict[str, Any] = {"kind": kind, "inputs": 4, "outputs": 1, "output": output, "reference_dropout": 0.0}
     if kind not in WIDTHS:
         return Settings(**common, width=16, blocks=3, modes=10, grid=(side, side))
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1)
+    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1, frequencies=4)
 
 
 RECIPE = Recipe(

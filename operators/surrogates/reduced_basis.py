@@ -10,9 +10,10 @@ compliance its gradient is too, since the state is its own adjoint (as in Kirsch
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from operators.errors import OperatorError
 from operators.surrogates import Pull, Vector
@@ -30,6 +31,15 @@ class Reducible(Protocol):
 
     def projector(self, V: Vector) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
         """(x, u) -> V^T R : (r,) and V^T dR/du V : (r, r)."""
+        ...
+
+    @property
+    def fixed(self) -> NDArray[np.integer]:
+        """Numbers of the state whose values are given."""
+        ...
+
+    def linearised(self, x: Vector, u: Vector) -> tuple[Vector, Any]:
+        """R : (s,), zero where the state is fixed, and dR/du : (s, s), sparse, which pays no regard to fixed values."""
         ...
 
     def pulled(self, x: Vector, u: Vector, p: Vector) -> Vector:
@@ -75,10 +85,19 @@ class ReducedBasis:
 
     def learn(self, x: Vector, u: Vector) -> None:
         """A state that was solved, whether or not the design was taken."""
-        if self.learns and not any(np.array_equal(u, known) for known in self.learnt):
+        if self.learns and not self.knows(u):
             self.learnt = [*self.learnt, u][-self.room :]
             news = np.array(self.learnt).T - self.origin[:, None]
             self._use(np.column_stack([self.V, _orthonormal(self.V, news)]))
+
+    def knows(self, u: Vector) -> bool:
+        """Has learnt this very state."""
+        return any(np.array_equal(u, known) for known in self.learnt)
+
+    @property
+    def basis(self) -> Vector:
+        """(s, k), orthonormal: V, and what was learnt."""
+        return self._basis
 
     def state(self, x: Vector) -> tuple[Vector, Pull]:
         a = np.zeros(self._basis.shape[1]) if self.problem.linear else self._first.copy()
@@ -88,6 +107,16 @@ class ReducedBasis:
             return self.problem.pulled(x, u, self._basis @ np.linalg.solve(K.T, self._basis.T @ w))
 
         return u, pull
+
+    def doubt(self, x: Vector, u: Vector, slope: Vector) -> float:
+        """Of the adjoint state at a solved design, with dJ/du : (s,) as the slope: what the reduced one leaves of the
+        adjoint equation, as a part of the slope. Near zero the gradient of the surrogate is the true one, and the
+        adjoint solve can be saved; one matrix is assembled for it, and nothing is solved."""
+        K, V = self.problem.linearised(x, u)[1], self._basis
+        p = V @ np.linalg.solve((V.T @ (K @ V)).T, V.T @ slope)
+        left = slope - K.T @ p
+        left[self.problem.fixed] = 0
+        return float(np.linalg.norm(left) / max(np.linalg.norm(slope), 1e-300))
 
     def _solved(self, x: Vector, a: Vector) -> tuple[Vector, Vector]:
         """u and the projected matrix there. ArithmeticError where Newton's method does not converge."""

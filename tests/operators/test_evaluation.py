@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from operators.errors import OperatorError
-from operators.evaluation import WAYS, Accuracy, along, as_rows, beside, table
+from operators.evaluation import WAYS, Accuracy, along, as_rows, beside, judged, probes, table
 from operators.models import load, save
 from operators.recipes import find
 from operators.surrogates import Pull, Vector
@@ -47,6 +47,16 @@ def test_a_perfect_surrogate_has_no_error_anywhere() -> None:
 def test_the_error_of_a_state_that_is_one_percent_off() -> None:
     assert along(Scaled(1.01), member, runs(0, 2)).state == pytest.approx(0.01, rel=1e-9)
     assert beside(Scaled(0.99), member, runs(0, 2), 2.0).state == pytest.approx(0.01, rel=1e-9)
+
+
+def test_questions_that_were_solved_once_are_put_to_several() -> None:
+    asked = probes(member, runs(0, 2), 2.0, each=3)
+    assert len(asked) == 6
+    for q in asked:
+        step = q.x - q.x_r
+        assert q.problem.space.inner(step, step) ** 0.5 == pytest.approx(2.0, rel=1e-12)
+    for factor in (0.99, 1.02):
+        assert judged(Scaled(factor), asked) == beside(Scaled(factor), member, runs(0, 2), 2.0, each=3)
 
 
 def test_medians_and_emptiness() -> None:

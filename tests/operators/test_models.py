@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -39,6 +40,30 @@ def test_the_increment_is_exact_at_the_reference(kind: str) -> None:
     torch.testing.assert_close(model(x, (x, u)), u, rtol=0, atol=1e-12)
     other = data(seed=9)
     assert not torch.allclose(model(other, (x, u)), u, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", POINTS)
+def test_two_passes_that_share_an_embedding_are_two_passes(kind: str) -> None:
+    psi: Any = made(kind, frequencies=2).inner.psi
+    x, reference = data(), (data(seed=8), states())
+    apart = psi(x, reference, None, None) - psi(reference[0], reference, None, None)
+    torch.testing.assert_close(psi.increment(x, reference, None, None), apart, rtol=1e-12, atol=1e-12)
+
+
+def test_waves_of_the_coordinates_are_further_inputs_of_the_query_only() -> None:
+    plain: Any = made("virtual_fourier").inner.psi
+    waved: Any = made("virtual_fourier", frequencies=2).inner.psi
+    weights = plain.state_dict()
+    enter = torch.zeros_like(waved.query.enter.weight)
+    enter[:, :3] = weights["query.enter.weight"]
+    waved.load_state_dict({**weights, "query.enter.weight": enter})
+    x, reference = data(), (data(seed=8), states())
+    torch.testing.assert_close(waved(x, reference, None, None), plain(x, reference, None, None), rtol=1e-12, atol=1e-12)
+    with torch.no_grad():
+        waved.query.enter.weight[:, :3], waved.query.enter.weight[:, 3:] = 0.0, 1.0
+    there = torch.cat([x[..., :2] + 2, x[..., 2:]], dim=-1)  # a period of the longest wave
+    torch.testing.assert_close(waved(there, None, None, None), waved(x, None, None, None), rtol=1e-10, atol=1e-10)
+    assert not torch.allclose(waved(there - 0.3, None, None, None), waved(x, None, None, None), atol=1e-3)
 
 
 @pytest.mark.slow

@@ -1,0 +1,97 @@
+"""The double-pipe family (`pde.problems.double_pipe`, B5b): channels for two inflows and two outflows.
+
+Members differ in their start and in the share that may be fluid. The operator sees the density and the inverse
+permeability at the vertices, and answers with velocity and pressure there. Velocities are quadratic: their changes at
+the midpoints of edges are splines of those at the vertices.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from operators.hybrid_settings import HybridSettings
+from operators.losses import Weights
+from operators.problems.fem import FemProblem
+from operators.problems.starts import waves
+from operators.problems.tensors import component, quadrature
+from operators.recipes import Recipe
+from operators.recipes.objectives import Dissipation
+from operators.recipes.rectangle import Rectangle, RectangleView
+from operators.settings import Settings
+from operators.training import TrainingSettings
+from operators.trajectories import Member
+from pde.problems.double_pipe import HEIGHT, LENGTH, OPEN, SOLID
+
+N, Q = 20, 0.1
+
+
+def problem(volume: float = 1 / 3, n: int = N) -> FemProblem:
+    from pde.problems.double_pipe import pose
+
+    return FemProblem(pose(n=n, volume=volume, q=Q, first_iterations=0))
+
+
+def member(number: int, n: int = N) -> Member:
+    """Number 0, 1, ... of the family: own volume and start."""
+    rng = np.random.default_rng([85, number])
+    volume = float(rng.uniform(0.28, 0.4))
+    given: Any = problem(volume, n)
+    return Member(given, waves(given, 1000 + number, volume, 0.1))
+
+
+def grid(n: int = N) -> Rectangle:
+    return Rectangle((0.0, 0.0), (LENGTH, HEIGHT), (n + 1, n + 1))
+
+
+@dataclass(frozen=True)
+class InversePermeability:
+    """alpha(rho) of the problem, for numbers and tensors."""
+
+    q: float
+
+    def __call__(self, rho: Any) -> Any:
+        return SOLID + (OPEN - SOLID) * rho * (1 + self.q) / (rho + self.q)
+
+
+@cache
+def view(n: int = N) -> RectangleView:
+    """Raises: FemUnavailable, DOLFINx is not installed."""
+    given, there = problem(n=n), grid(n)
+    velocity = [component(given, 0, 0), component(given, 0, 1)]
+    points = quadrature(given, 4, lambda w: (w[0], w[1]))
+    H = given.objective_bend(np.zeros(given.states), np.ones(given.n))
+    J = Dissipation.of(H, OPEN, points.field, points.state, points.weights, InversePermeability(Q))
+    at = np.eye(given.n)[there.at(given.points)]
+    return RectangleView.of(there, at, [*velocity, component(given, 1)], J, turned=(0, 1))
+
+
+WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
+
+
+def settings(kind: str = "fno", output: str = "increment", n: int = N) -> Settings:
+    """Sizes for two processor cores."""
+    common: dict[str, Any] = {"kind": kind, "inputs": 3, "outputs": 3, "output": output, "reference_dropout": 0.0}
+    if kind not in WIDTHS:
+        return Settings(**common, width=20, blocks=4, modes=12, grid=grid(n).nodes)
+    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1)
+
+
+RECIPE = Recipe(
+    name="double_pipe",
+    title="channels for two inflows and two outflows",
+    member=member,
+    view=view,
+    settings=settings,
+    kept=(0, 1),
+    training=TrainingSettings(
+        steps=1500, reach=16, validate_every=100, augment=False, weights=Weights(state=5.0, sensitivity=0.5)
+    ),
+    record={"cap": float("inf")},
+    keep=16,
+    runs=range(60),
+    unseen=range(100, 120),
+    probe=0.1,
+    hybrid=HybridSettings(radius=0.5 * (LENGTH * HEIGHT) ** 0.5, inner_steps=30, resolution=1e-6),
+)
