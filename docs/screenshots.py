@@ -1,9 +1,10 @@
-"""The pictures of the pages in docs/images: before, during and after a run, a barycenter, a plate with voids, a PDE.
+"""The pictures of the pages in docs/images: before, during and after a run, a barycenter, a plate with voids, PDEs.
 
-    python docs/screenshots.py [--only structure | barycenter | features | pde]
+    python docs/screenshots.py [--only structure barycenter features features-outline pde compare]
 
 Starts the page on a free port with an empty folder of runs, states the sample bracket, and lets the real worker run;
-then the barycenter of four samples, a plate whose voids are features, and a problem of PDE-constrained optimisation.
+then the barycenter of four samples, a plate whose voids are features, a problem of PDE-constrained optimisation, and
+two methods side by side.
 Needs Chromium and playwright, and some minutes.
 """
 
@@ -24,12 +25,13 @@ HERE = Path(__file__).parent
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"]
 FLAGS += ["--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 WIDTH, HEIGHT = 1440, 900
+LOADED = "Load 1, acts on"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--voxels", default="60000", help="inside the bracket")
-    parser.add_argument("--only", choices=PAGES, help="one of the pages; default, all")
+    parser.add_argument("--only", choices=PAGES, nargs="+", default=PAGES, help="some of the pages; default, all")
     parser.add_argument("--out", type=Path, default=HERE / "images")
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -44,15 +46,15 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.set_default_timeout(120_000)
-            if options.only in (None, "structure"):
+            if "structure" in options.only:
                 page.goto(address)
                 _before(page, options.voxels, options.out / "page-before.png")
                 _during(page, options.out / "page-during.png")
                 _after(page, options.out / "page-after.png")
             for name, take in FURTHER.items():
-                if options.only in (None, name):
+                if name in options.only:
                     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-                    page.goto(f"{address}/{name}")
+                    page.goto(f"{address}/{ADDRESSES.get(name, name)}")
                     take(page, options.out / f"page-{name}.png")
             browser.close()
     return 0
@@ -113,6 +115,30 @@ def _features(page: Any, picture: Path) -> None:
     _after(page, picture)
 
 
+def _outline(page: Any, picture: Path) -> None:
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("My outline", exact=True).check()
+    page.set_input_files("#upload input[type=file]", str(HERE.parent / "assets" / "outlines" / "lever.dxf"))
+    page.wait_for_selector(".sketch.outline")
+    for place, edge in (
+        ("Held in all directions", "(12, 14)"),
+        ("Held in all directions", "(12, 56)"),
+        (LOADED, "d16"),
+    ):
+        field = page.get_by_label(place, exact=True)
+        field.click()
+        field.press_sequentially(edge)
+        page.wait_for_selector(f"[role=option]:has-text('{edge}')")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+    page.get_by_label("Load 1 along y [N]").fill("-500")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".checks .good:has-text('1 load in 1 case')")
+    page.locator("#own-supports").scroll_into_view_if_needed()
+    _settle(page)
+    page.screenshot(path=picture)
+
+
 def _pde(page: Any, picture: Path) -> None:
     page.wait_for_selector(".checks .good")
     page.get_by_label("B5b ·").check()
@@ -123,7 +149,27 @@ def _pde(page: Any, picture: Path) -> None:
     _after(page, picture)
 
 
-FURTHER = {"barycenter": _barycenter, "features": _features, "pde": _pde}
+def _compare(page: Any, picture: Path) -> None:
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("Family · Log-permeability").check()
+    page.wait_for_selector(".checks .good:has-text('Family inversion')")
+    page.get_by_label("Compare with a second method").check()
+    page.wait_for_selector(".checks .good:has-text('Compared with: Solver alone')")
+    page.locator("#run").click()
+    page.wait_for_function("document.querySelectorAll('.badge.succeeded').length === 2", timeout=900_000)
+    page.wait_for_selector("#results.pair")
+    page.get_by_label("Family · Log-permeability").scroll_into_view_if_needed()
+    _after(page, picture)
+
+
+FURTHER = {
+    "barycenter": _barycenter,
+    "features": _features,
+    "features-outline": _outline,
+    "pde": _pde,
+    "compare": _compare,
+}
+ADDRESSES = {"features-outline": "features", "compare": "pde"}
 PAGES = ("structure", *FURTHER)
 
 
@@ -142,7 +188,7 @@ def _page_server(runs: Path) -> Iterator[str]:
     server = subprocess.Popen(command, cwd=HERE.parent)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
+        for _ in range(3000):
             try:
                 urllib.request.urlopen(address, timeout=5).close()
                 break

@@ -10,6 +10,7 @@ import typer
 from jobs.commands import batch, features, operator, pde
 from jobs.commands.ending import Overrides, end, watch
 from jobs.commands.schema import schema
+from jobs.ranks import on_all
 
 # Pools of BLAS threads beside the solver's own threads cost more than they bring.
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -49,7 +50,7 @@ def run(
         job = load_job(file, overrides or [])
         return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
-    end(work)
+    end(lambda: on_all(work))
 
 
 @app.command()
@@ -62,7 +63,7 @@ def resume(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
         job, found = open_run(folder)
         return watch(job, found, resume=True)
 
-    end(work)
+    end(lambda: on_all(work))
 
 
 @app.command()

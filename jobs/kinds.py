@@ -67,10 +67,10 @@ KINDS = {
     ),
     "pde": Kind(
         spec="jobs.pde_spec:PdeJob",
-        template="jobs.templates.pde:PdeRun",
+        template="jobs.templates.pde_ranks:PdeTogether",
         printed="jobs.screen:print_pde",
         working="searching for the optimum",
-        ready="the optimum is ready",
+        ready="the design is ready",
     ),
     "hybrid": Kind(
         spec="jobs.hybrid_spec:HybridJob",
@@ -78,6 +78,20 @@ KINDS = {
         printed="jobs.screen:print_hybrid",
         working="solving where it matters",
         ready="the best solved design is ready",
+    ),
+    "operator_data": Kind(
+        spec="jobs.operator_data_spec:OperatorDataJob",
+        template="jobs.templates.operator_data:OperatorData",
+        printed="jobs.operator_screen:print_data",
+        working="recording runs",
+        ready="the runs are there",
+    ),
+    "operator_train": Kind(
+        spec="jobs.operator_train_spec:OperatorTrainJob",
+        template="jobs.templates.operator_train:OperatorTrain",
+        printed="jobs.operator_screen:print_training",
+        working="training",
+        ready="the operator is trained",
     ),
     "probe": Kind(
         spec="jobs.batch.probe:ProbeJob",

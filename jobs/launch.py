@@ -28,6 +28,22 @@ def start(job: Job | Mapping[str, Any], root: Path) -> Run:
     return run
 
 
+def start_both(first: Job, second: Job, root: Path) -> tuple[Run, Run]:
+    """Two jobs that are compared: one worker after the other, so that neither takes time from the other.
+
+    Each run's `beside.json` names the other one.
+
+    Raises:
+        RunFolderError: a folder cannot be written. JobError: a file is missing.
+    """
+    runs = [prepare(job, new_folder(root, job.name))[1] for job in (first, second)]
+    for run, other, place in zip(runs, reversed(runs), ("first", "second"), strict=True):
+        run.write_json("beside.json", {"run": other.folder.name, "place": place})
+        run.set_status("queued", "start", "waiting for a worker", pid=0)
+    spawn(*runs)
+    return runs[0], runs[1]
+
+
 def prepare(job: Job, folder: Path, overwrite: bool = False) -> tuple[Job, Run]:
     """Make a run folder that holds everything the job needs, so that it can be moved and resumed without what it was
     made from. -> the job with its files in their new place, and the run
@@ -58,18 +74,24 @@ def _adopted(job: Job, run: Run) -> Job:
     return job.with_files({file: run.inputs / name for file, name in names.items()})
 
 
-def spawn(run: Run) -> int:
-    """Start `python -m jobs.worker FOLDER` detached; what it says goes to log.txt. -> process id"""
+def spawn(run: Run, *after: Run) -> int:
+    """Start `python -m jobs.worker FOLDER ...` detached; what it says goes to log.txt. -> process id
+
+    Args:
+        after: runs that begin when this one has ended, each in a worker of its own.
+    """
     with run.log.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jobs.worker", str(run.folder)],
+            [sys.executable, "-m", "jobs.worker", str(run.folder), *(str(later.folder) for later in after)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-    run.write_text("worker.pid", f"{process.pid}\n")
+    # A run that waits is lost with the worker that it waits for.
+    for each in (run, *after):
+        each.write_text("worker.pid", f"{process.pid}\n")
     return process.pid
 
 

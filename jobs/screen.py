@@ -104,6 +104,9 @@ def print_features(result: dict[str, Any], run: Run) -> None:
 def print_hybrid(result: dict[str, Any], run: Run) -> None:
     where = f"{result['problem']}, member {result['member']}, {result['method']}"
     console.print(f"{where}: J {result['start']:.6g} -> {result['objective']:.6g} (solved), {result['message']}")
+    if result.get("believed") is not None:
+        verified = _figure(result["verified"])
+        console.print(f"{result['surrogate']} believed {result['believed']:.9g}, a solve made it {verified}")
     console.print(", ".join(f"{count} {name}" for name, count in result["counts"].items()), style="dim")
     for name in result["artifacts"]:
         console.print(str(run.folder / name))
@@ -111,12 +114,13 @@ def print_hybrid(result: dict[str, Any], run: Run) -> None:
 
 def print_pde(result: dict[str, Any], run: Run) -> None:
     table = Table("", "found", "known")
-    table.title = f"{result['problem']}: {result['iterations']} iterations of {result['method']}, {result['status']}"
+    table.title = f"{result['problem']}: {result['iterations']} iterations of {result['method']}"
     table.title_justify = "left"
     for name, value in result["figures"].items():
         known = result["known"].get(name)
         table.add_row(name.replace("_", " "), _figure(value), "" if known is None else _figure(known))
     console.print(table)
+    console.print(result.get("ended") or result["status"])
     spent = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in result["counts"].items())
     console.print(spent, style="dim")
     for note in result["notes"]:

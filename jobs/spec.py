@@ -87,11 +87,14 @@ def sentence(error: ValidationError) -> str:
 def dump_job(job: Job, path: Path) -> None:
     """Write the resolved job, every default included."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
 
     writer = YAML()
     writer.default_flow_style = None
+    data = CommentedMap(job.model_dump(mode="json"))
+    data.fa.set_block_style()  # also where no entry has entries of its own
     with path.open("w", encoding="utf-8") as file:
-        writer.dump(job.model_dump(mode="json"), file)
+        writer.dump(data, file)
 
 
 def override(data: dict[str, Any], text: str) -> None:

@@ -5,7 +5,7 @@
     status.json       where it is               log.txt          what it said
     env.json          versions, machine         ckpt/            checkpoints, the last two, each with its checksum
     preview.glb       the shape so far          artifacts/       files handed over, the report among them
-    looks/            pictures of the page
+    looks/            pictures of the page      beside.json      the run that it is compared with
     result.json       written last: its presence says that the run succeeded
 
 Files are replaced whole (temporary name, then rename), so that a reader or a killed process never sees half of one.
@@ -189,6 +189,7 @@ class Run:
             "log.txt",
             "preview.glb",
             "worker.pid",
+            "beside.json",
         ]
         filed = [path for place in self._places() for path in place.glob("*")]
         for path in [self.folder / name for name in own] + filed:

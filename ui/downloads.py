@@ -32,7 +32,17 @@ NAMED = {
     "fields.png": "picture of control and state",
     "part.json": "features as numbers, to edit",
     "picture.png": "picture of the part",
+    "design.npz": "design and state, NumPy",
+    "log.json": "every solve: why, ratio, radius, cosine",
+    "weights.safetensors": "the trained operator",
+    "evaluation.csv": "errors beside the solver",
+    "loss.png": "picture of the losses",
+    "runs.csv": "the runs, as a table",
+    "runs.png": "picture of the runs",
 }
+
+
+LABELS = {"safetensors": "Weights"}  # of buttons, where the ending is too long for one
 
 
 @dataclass(frozen=True)
@@ -83,8 +93,8 @@ def downloads(run: Run, run_id: str, result: dict[str, Any]) -> list[Download]:
         path = artifact(run, name)
         if path is None or name in listed(result, "pictures"):
             continue
-        label, about = _kind(name).upper(), NAMED.get(name) or KINDS.get(_kind(name), "")
-        if name.startswith("design."):
+        label, about = LABELS.get(_kind(name), _kind(name).upper()), NAMED.get(name) or KINDS.get(_kind(name), "")
+        if name.startswith("design.") and name not in NAMED:
             label, about = f"{label}, b/w", "black and white, of the volume asked for"
         if name.endswith(".html"):
             label, about = "Report", "what was asked, found and checked"

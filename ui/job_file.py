@@ -13,8 +13,11 @@ IN_PYTHON = (
 def job_file(data: Mapping[str, Any], how: Sequence[str]) -> str:
     """YAML under comments that say how to run it, one line each."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
 
     writer, text = YAML(), StringIO()
     writer.default_flow_style = None
-    writer.dump(dict(data), text)
+    lines = CommentedMap(data)
+    lines.fa.set_block_style()
+    writer.dump(lines, text)
     return "".join(f"# {line}\n" for line in how) + text.getvalue()

@@ -36,8 +36,8 @@ def convergence(rows: Sequence[dict[str, Any]], unit: str = "N mm", panels: Sequ
     if len(points) < 2:
         return '<p class="quiet plot-empty">The plot begins with the second iteration.</p>'
     last = max(row["iteration"] for row in points)
-    ticks = _ticks(0, last, 6, whole=True)
-    right = max(last, ticks[-1])
+    marks = ticks(0, last, 6, whole=True)
+    right = max(last, marks[-1])
     height = TOP + len(panels) * (HEIGHT + GAP) + BOTTOM - GAP
 
     def x(iteration: float) -> float:
@@ -46,7 +46,7 @@ def convergence(rows: Sequence[dict[str, Any]], unit: str = "N mm", panels: Sequ
     floor = TOP + len(panels) * (HEIGHT + GAP) - GAP
     words = escape(_summary(points, unit, panels))
     parts = [f'<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{words}">']
-    for tick in ticks:
+    for tick in marks:
         parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{floor + 16}" text-anchor="middle">{tick:g}</text>')
         parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{floor}"/>')
     parts.append(f'<text class="title" x="{WIDTH - RIGHT}" y="{floor + 33}" text-anchor="end">Iteration</text>')
@@ -61,8 +61,8 @@ def _panel(panel: Panel, rows: Sequence[dict[str, Any]], top: float, x: Any, uni
     if not values:
         return ""
     low, high = _range([v for _, v in values], panel.zero)
-    ticks = _ticks(low, high, 4)
-    low, high = min(low, ticks[0]), max(high, ticks[-1])
+    marks = ticks(low, high, 4)
+    low, high = min(low, marks[0]), max(high, marks[-1])
 
     def y(value: float) -> float:
         # What lies beyond the axis leaves the panel, and a little further does as well as far away.
@@ -76,9 +76,9 @@ def _panel(panel: Panel, rows: Sequence[dict[str, Any]], top: float, x: Any, uni
         f'<text class="title" x="{LEFT}" y="{top - 7}">{escape(title)}</text>',
         f'<text class="value {panel.key}" x="{WIDTH - RIGHT}" y="{top - 7}" text-anchor="end">{now}</text>',
     ]
-    for tick in ticks:
+    for tick in marks:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
-        label = f"1e{tick:g}" if panel.power else f"{tick:.4g}"
+        label = power(tick) if panel.power else f"{tick:.4g}"
         parts.append(f'<text class="tick" x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{label}</text>')
     clip = f"clip-{panel.key}"
     box = f'x="{LEFT - 2}" y="{top - 1:.1f}" width="{WIDTH - LEFT - RIGHT + 4}" height="{HEIGHT + 2}"'
@@ -86,6 +86,11 @@ def _panel(panel: Panel, rows: Sequence[dict[str, Any]], top: float, x: Any, uni
     parts.append(f'<polyline class="line {panel.key}" points="{line}" clip-path="url(#{clip})"/>')
     parts.append(f'<circle class="dot {panel.key}" cx="{x(end[0]):.1f}" cy="{y(end[1]):.1f}" r="3.2"/>')
     return "".join(parts)
+
+
+def power(exponent: float) -> str:
+    """1e3 for 3; where ticks are parts of decades, the number itself."""
+    return f"1e{exponent:g}" if exponent == round(exponent) else figure(10**exponent, 3)
 
 
 def _readings(rows: Sequence[dict[str, Any]], x: Any, floor: float, panels: Sequence[Panel]) -> str:
@@ -117,7 +122,7 @@ def _range(values: Sequence[float], zero: bool) -> tuple[float, float]:
     return low, high
 
 
-def _ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
     """Round numbers that cover low..high, at most `most` steps."""
     raw = (high - low) / most
     size = 10.0 ** math.floor(math.log10(raw))

@@ -1,7 +1,8 @@
 """Run folders as the page sees them: read-only, by id, and never a file outside them."""
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class RunView:
             and a preview. Their addresses change with them.
         stopping: a stop was asked for, and the step under way is still being finished.
         stamp: changes whenever something of the run has changed that the page shows.
+        beside: the run that this one is compared with, itself without one. second: this one stands after it.
     """
 
     id: str
@@ -50,6 +52,15 @@ class RunView:
     log: str
     stopping: bool
     stamp: str
+    beside: "RunView | None" = None
+    second: bool = False
+
+    @property
+    def pair(self) -> "tuple[RunView, RunView] | None":
+        """The two runs of a comparison, in the order in which they were asked for."""
+        if self.beside is None:
+            return None
+        return (self.beside, self) if self.second else (self, self.beside)
 
     @property
     def state(self) -> str:
@@ -107,11 +118,22 @@ def history(root: Path, most: int = 200) -> list[Entry]:
 
 
 def view(root: Path, run_id: str) -> RunView:
-    """Everything the page shows of one run.
+    """Everything the page shows of one run, and of the run that it is compared with.
 
     Raises:
         RunFolderError: as `find_run`.
     """
+    found = _alone(root, run_id)
+    try:
+        told = json.loads((root / run_id / "beside.json").read_text(encoding="utf-8"))
+        other = _alone(root, str(told["run"]))
+    except (OSError, ValueError, TypeError, KeyError, RunFolderError):  # none, or it is gone
+        return found
+    stamp = f"{found.stamp} {other.stamp}"
+    return replace(found, beside=other, second=told.get("place") == "second", stamp=stamp)
+
+
+def _alone(root: Path, run_id: str) -> RunView:
     run = find_run(root, run_id)
     status, rows, result = run.status(), run.progress(), run.result()
     preview, looks = _modified(run.preview), {path: _modified(path) for path in _looks(run)}

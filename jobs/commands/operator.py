@@ -9,7 +9,6 @@ import typer
 from jobs.commands.ending import end
 
 if TYPE_CHECKING:
-    from operators.evaluation import Accuracy
     from operators.training import Report
     from operators.trajectories import Run
 
@@ -32,7 +31,8 @@ def make_data(
         from operators.recipes import find
         from operators.trajectories import collect
 
-        recipe, folder = find(problem), out or Path("data") / problem
+        name = _family(problem)
+        recipe, folder = find(name), out or Path("data") / name
         numbers = _range(runs) or range(recipe.runs.start, recipe.unseen.stop)
 
         def tell(number: int, run: "Run | None") -> None:
@@ -72,29 +72,29 @@ def train_operator(
         import os
         from dataclasses import asdict, replace
 
+        from jobs.operator_runs import learnt_and_judged, read_runs, runs_in, some_of
         from jobs.screen import console
         from operators.models import build, save
         from operators.recipes import find
         from operators.samples import samples
         from operators.training import train
-        from operators.trajectories import read
 
-        recipe = find(problem)
+        name = _family(problem)
+        recipe = find(name)
         settings = recipe.training
         given: dict[str, Any] = {"steps": steps, "optimizer": optimizer, "schedule": schedule}
         given = {name: value for name, value in given.items() if value is not None}
         if sensitivity is not None:
             given["weights"] = replace(settings.weights, sensitivity=sensitivity)
         settings = replace(settings, **given, seed=seed, device=device, precision=precision)
-        numbers = _there(data, recipe.runs)
-        count = max(1, len(numbers) // 10)
-        learnt, judged = numbers[:-count], numbers[-count:]
+        there = runs_in([data])
+        learnt, judged = learnt_and_judged(some_of(there, recipe.runs, str(data)))
         model = build(recipe.settings(kind, output), recipe.kept, seed)
         found = train(
             model,
             recipe.view(),
-            samples(read(data, learnt), recipe.keep),
-            samples(read(data, judged), recipe.keep),
+            samples(read_runs(there, learnt), recipe.keep),
+            samples(read_runs(there, judged), recipe.keep),
             settings,
             progress=_show,
             checkpoint=checkpoint,
@@ -102,8 +102,8 @@ def train_operator(
         )
         if int(os.environ.get("RANK", "0")) == 0:
             about = {
-                "problem": problem,
-                "command": _command(problem, kind, output, settings.steps, settings.weights.sensitivity, seed),
+                "problem": name,
+                "command": _command(name, kind, output, settings.steps, settings.weights.sensitivity, seed),
                 "runs": [learnt[0], learnt[-1], len(learnt)],
                 "training": asdict(settings),
                 "steps": found.steps,
@@ -132,24 +132,26 @@ def evaluate_operator(
     def work() -> int:
         import json as writer
 
+        from jobs.operator_runs import read_runs, runs_in, some_of
+        from jobs.operator_screen import accuracy_table
         from jobs.screen import console
         from operators.evaluation import as_rows, table
         from operators.models import load
         from operators.recipes import find
         from operators.surrogates.neural import Viewed
-        from operators.trajectories import read
 
-        recipe = find(problem)
-        surrogate = Viewed(load(model), recipe.view())
+        name = _family(problem)
+        recipe = find(name)
+        surrogate, there = Viewed(load(model), recipe.view()), runs_in([data])
         seen, unseen = (
-            [run.thinned(recipe.keep) for run in read(data, _there(data, numbers)[:20])]
+            [run.thinned(recipe.keep) for run in read_runs(there, some_of(there, numbers, str(data))[:20])]
             for numbers in (recipe.runs, recipe.unseen)
         )
         found = table(surrogate, recipe.member, seen, unseen, recipe.probe)
         if json:
-            typer.echo(writer.dumps({"problem": problem, "rows": as_rows(found)}))
+            typer.echo(writer.dumps({"problem": name, "rows": as_rows(found)}))
         else:
-            console.print(_as_table(found))
+            console.print(accuracy_table(as_rows(found)))
         return 0
 
     _end(work)
@@ -170,6 +172,13 @@ def _end(work: Callable[[], int]) -> None:
     end(translated)
 
 
+def _family(problem: str) -> str:
+    """A family's own name for any of its names; `find` refuses what is none."""
+    from jobs.families import family
+
+    return str(family(problem))
+
+
 def _range(text: str | None) -> range | None:
     from jobs.errors import JobError
 
@@ -182,20 +191,6 @@ def _range(text: str | None) -> range | None:
     if not 0 <= first < last:
         raise JobError(f"runs: {text!r} holds no runs; give FIRST below LAST, such as 0:100")
     return range(first, last)
-
-
-def _there(folder: Path, numbers: range) -> list[int]:
-    """The runs of a folder that are among `numbers`."""
-    from jobs.errors import JobError
-    from operators.trajectories import path_of
-
-    found = [number for number in numbers if path_of(folder, number).is_file()]
-    if len(found) < 2:
-        raise JobError(
-            f"{folder} holds {len(found)} of the runs {numbers.start} to {numbers.stop - 1}, two are needed: "
-            "make them with `formgrad operator data`"
-        )
-    return found
 
 
 def _command(problem: str, kind: str, output: str, steps: int, sensitivity: float, seed: int) -> str:
@@ -211,13 +206,3 @@ def _show(report: "Report") -> None:
 
     parts = ", ".join(f"{name} {value:.4f}" for name, value in report.parts.items())
     console.print(f"{report.seconds:6.0f} s  step {report.step:5d}  {parts}  unseen states {report.error:.2%}")
-
-
-def _as_table(found: "dict[str, Accuracy]") -> Any:
-    from rich.table import Table
-
-    shown = Table("where", "state error", "gradient error", "cosine", "cosine, 10 %", "samples")
-    for where, a in found.items():
-        numbers = (f"{a.state:.2%}", f"{a.gradient:.3f}", f"{a.cosine:.3f}", f"{a.low_cosine:.3f}", str(a.count))
-        shown.add_row(where, *numbers)
-    return shown

@@ -1,11 +1,15 @@
 """`formgrad pde`: the shipped problems of PDE-constrained optimisation."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs.commands.ending import Overrides, end, watch
+from jobs.ranks import on_all
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(help="Problems of PDE-constrained optimisation with known answers.", no_args_is_help=True)
 
@@ -24,17 +28,38 @@ def list_problems() -> None:
         table.add_row(name, shipped.number, shipped.title, values)
     console.print(table)
     console.print(f"methods: {', '.join(METHODS)}")
+    console.print(_families())
+
+
+def _families() -> "Table":
+    from typing import get_args
+
+    from rich.table import Table
+
+    from jobs.families import ALIASES, FAMILIES, Mode, trained
+
+    table = Table("family", "also", "what it is", "methods")
+    for name, title in FAMILIES.items():
+        also = ", ".join(alias for alias, meant in ALIASES.items() if meant == name)
+        table.add_row(name, also, title, ", ".join(get_args(Mode)) if trained(name) else "solver_only")
+    return table
 
 
 @app.command("show")
 def show_problem(problem: Annotated[str, typer.Argument(help="A name of `formgrad pde list`.")]) -> None:
-    """Show a problem's equation and its known answer."""
+    """Show a problem's equation and its known answer; of a family also how an operator sees it."""
 
     def work() -> int:
-        from pde.problems import find
+        from jobs.families import FAMILIES, family
+        from jobs.family_story import family_story
+        from pde.problems import PROBLEMS, find
 
-        shipped = find(problem)
-        typer.echo(f"{shipped.number}. {shipped.title}\n\n{shipped.story}")
+        name = str(family(problem))
+        if name in PROBLEMS or name not in FAMILIES:
+            shipped = find(problem)
+            typer.echo(f"{shipped.number}. {shipped.title}\n\n{shipped.story}\n")
+        if name in FAMILIES:
+            typer.echo(f"Family {name}: {FAMILIES[name]}\n\n{family_story(name)}")
         return 0
 
     end(work)
@@ -47,8 +72,8 @@ def run_problem(
     out: Annotated[Path | None, typer.Option(help="Run folder. Default: runs/NAME-DATE.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the run that is in --out.")] = False,
 ) -> None:
-    """Solve a problem: formgrad pde run poisson_control n=64 alpha=1e-4 method=newton_cg, or one of a family with a
-    trained operator: formgrad pde run inversion member=120 method=hybrid_corrected."""
+    """Solve a problem: formgrad pde run poisson_control n=64 alpha=1e-4 method=newton_cg, or a member of a family with
+    a trained operator: formgrad pde run darcy member=120 method=hybrid_corrected."""
 
     def work() -> int:
         from jobs.launch import new_folder, prepare
@@ -57,17 +82,28 @@ def run_problem(
         given: dict[str, object] = {}
         for text in settings or []:
             override(given, text)
-        if _is_family(problem):
+        if _of_a_family(problem, given):
             job = parse_job({"job": "hybrid", "name": problem, "problem": problem, **given})
-            return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
-        own = {key: given.pop(key) for key in ("method", "name", "max_iterations", "checkpoint_every") if key in given}
-        job = parse_job({"job": "pde", "name": problem, "problem": problem, **own, "parameters": given})
+        else:
+            own = {key: given.pop(key) for key in OWN if key in given}
+            job = parse_job({"job": "pde", "name": problem, "problem": problem, **own, "parameters": given})
         return watch(*prepare(job, out or new_folder(Path("runs"), job.name), overwrite), resume=False)
 
-    end(work)
+    end(lambda: on_all(work))
 
 
-def _is_family(problem: str) -> bool:
-    from jobs.hybrid_spec import FAMILIES
+OWN = ("method", "name", "max_iterations", "checkpoint_every")
 
-    return problem in FAMILIES
+
+def _of_a_family(problem: str, given: dict[str, object]) -> bool:
+    """Whether a family's member is meant: where a shipped problem has the same name, its settings tell them apart."""
+    from typing import get_args
+
+    from jobs.families import FAMILIES, Mode, family
+    from jobs.hybrid_spec import HybridJob
+    from pde.problems import PROBLEMS
+
+    if family(problem) not in FAMILIES:
+        return False
+    theirs = set(HybridJob.model_fields) - {"method", "name"}
+    return problem not in PROBLEMS or given.get("method") in get_args(Mode) or not theirs.isdisjoint(given)

@@ -1,7 +1,8 @@
 """The job kind `pde`: a shipped problem in; its optimum, its figures beside the known answer, and its fields out."""
 
 import shutil
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import optim
 from jobs.observer import Observer
 from jobs.pde_spec import PdeJob
 from jobs.store import Run, readable_errors
+from jobs.templates.hybrid_looks import WIDTH
+from jobs.templates.pde_ending import ending
 from optim.result import Result, Snapshot
 from pde import problems
 from pde.fem.plane_picture import draw_functions
@@ -19,13 +22,16 @@ from pde.fem.result_files import write_results
 from topopt.cad.whole import npz_bytes, write_whole
 
 SIMPLICES = ("interval", "triangle", "tetrahedron")
+SPENT = "spent_"  # before the names of counts in a checkpoint
+SOLVES = {"states": "forward", "adjoints": "adjoint", "tangents": "tangent"}
 
 
 @dataclass(frozen=True)
 class State:
-    """A run between two steps, and the verdict once there is one."""
+    """A run between two steps, what it has spent by kind of solve, and the verdict once there is one."""
 
     snapshot: Snapshot
+    spent: dict[str, int] = field(default_factory=dict)
     result: Result | None = None
 
     @property
@@ -37,7 +43,8 @@ class State:
         return self.result is not None
 
     def save(self, path: Path) -> None:
-        write_whole(path, npz_bytes(**optim.pack(self.snapshot)))
+        spent = {f"{SPENT}{name}": np.array(count) for name, count in self.spent.items()}
+        write_whole(path, npz_bytes(**optim.pack(self.snapshot), **spent))
 
 
 @dataclass
@@ -56,7 +63,9 @@ class PdeRun:
         self.problem = self.posed.problem
         self.method = problems.METHODS[job.method or self.posed.method]()
         self.stop = replace(self.posed.stop, max_iter=job.max_iterations or self.posed.stop.max_iter)
-        return State(optim.start(self.problem, self.posed.x0, self.method))
+        before = self._counted()
+        snapshot = optim.start(self.problem, self.posed.x0, self.method)
+        return State(snapshot, self._since(before))
 
     def load(self, path: Path) -> State:
         """A checkpoint of this problem, judged again: it may have been the last one.
@@ -66,16 +75,22 @@ class PdeRun:
         """
         with np.load(path) as data:
             snapshot = optim.unpack(dict(data), optim.start(self.problem, self.posed.x0, self.method))
-        return State(snapshot, self._over(self._continued(snapshot, snapshot.iteration)))
+            spent = {name.removeprefix(SPENT): int(data[name]) for name in data.files if name.startswith(SPENT)}
+        return State(snapshot, spent, self._over(self._continued(snapshot, snapshot.iteration)))
 
     def step(self, state: State) -> tuple[State, dict[str, Any]]:
+        before, began = self._counted(), time.perf_counter()
         result = self._continued(state.snapshot, state.iteration + 1)
+        seconds, new = time.perf_counter() - began, self._since(before)
+        spent = {name: state.spent.get(name, 0) + count for name, count in new.items()}
         info = result.state.history[-1] if result.state.history else None
         row: dict[str, Any] = {"iteration": result.state.iteration, "objective": _finite(result.f)}
         if info is not None:
             row |= {"kkt": _finite(info.kkt), "violation": _finite(info.feas), "step": _finite(info.step_norm)}
             row |= {"values": info.n_f, "gradients": info.n_g, "hessian_actions": info.n_h}
-        return State(result.state, self._over(result)), row
+        row |= {word: spent[name] for name, word in SOLVES.items() if name in spent}
+        row["seconds"] = round(seconds, 4)
+        return State(result.state, spent, self._over(result)), row
 
     def describe(self, row: dict[str, Any]) -> str:
         kkt, violation = row.get("kkt"), row.get("violation")
@@ -90,6 +105,7 @@ class PdeRun:
     def finish(self, state: State) -> dict[str, Any]:
         """Figures beside the known answer, and the fields."""
         assert state.result
+        counts = self._counts(state)
         self.observer.phase("solve", "evaluating the figures")
         figures = self.posed.measure(state.result.x)
         artifacts = self._write(np.asarray(state.result.x))
@@ -100,11 +116,13 @@ class PdeRun:
             "method": self.job.method or self.posed.method,
             "status": state.result.status,
             "message": state.result.message,
+            "ended": ending(state.result, self.stop),
             "objective": _finite(state.result.f),
             "iterations": state.result.iterations,
             "figures": {name: _finite(value) for name, value in figures.items()},
             "known": dict(self.posed.known),
-            "counts": self._counts(state.result),
+            "counts": counts,
+            "search_seconds": round(sum(row.get("seconds", 0.0) for row in self.run.progress()), 4),
             "artifacts": artifacts,
             "notes": [] if state.result.success else [f"not converged: {state.result.message}"],
         }
@@ -119,10 +137,17 @@ class PdeRun:
         going_on = result.status == "max_iter" and result.iterations < self.stop.max_iter
         return None if going_on else result
 
-    def _counts(self, result: Result) -> dict[str, int]:
-        values, gradients, actions = result.state.counts
-        spent = getattr(self.posed.J, "counts", None)
-        return {"values": values, "gradients": gradients, "hessian_actions": actions, **(vars(spent) if spent else {})}
+    def _counts(self, state: State) -> dict[str, int]:
+        values, gradients, actions = state.snapshot.counts
+        return {"values": values, "gradients": gradients, "hessian_actions": actions, **state.spent}
+
+    def _counted(self) -> dict[str, int]:
+        """Solves of the problem so far, those for pictures among them; nothing where it does not count."""
+        counts = getattr(self.posed.J, "counts", None)
+        return dict(vars(counts)) if counts else {}
+
+    def _since(self, before: dict[str, int]) -> dict[str, int]:
+        return {name: count - before.get(name, 0) for name, count in self._counted().items()}
 
     def _write(self, x: NDArray[np.float64]) -> list[str]:
         """The control as numbers; the fields as a picture, and for ParaView where the cells are simplices."""
@@ -141,7 +166,7 @@ class PdeRun:
         path = self.run.folder / "looks" / "fields.png"
         with readable_errors(self.run.folder):
             path.parent.mkdir(exist_ok=True)
-            draw_functions(path, found)
+            draw_functions(path, found, WIDTH)
         return path
 
 

@@ -14,6 +14,8 @@ from jobs.observer import Log
 from jobs.runner import open_run, run_job
 from jobs.spec import load_job, parse_job
 from jobs.store import Run
+from jobs.templates.pde_ending import ending
+from optim.result import Stop
 
 pytestmark = pytest.mark.fem
 
@@ -45,9 +47,9 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     assert parts["iterations"] == whole["iterations"] > 4
     first, second = (np.load(tmp_path / name / "artifacts" / "control.npz")["x"] for name in ("whole", "parts"))
     assert np.array_equal(first, second)
-    assert [r["objective"] for r in Run(run.folder).progress()] == [
-        r["objective"] for r in Run(tmp_path / "whole").progress()
-    ]
+    for name in ("objective", "forward", "adjoint", "tangent"):
+        assert [r[name] for r in Run(run.folder).progress()] == [r[name] for r in Run(tmp_path / "whole").progress()]
+    assert parts["counts"]["states"] == whole["counts"]["states"] == Run(run.folder).progress()[-1]["forward"]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,28 @@ def test_the_command_line_lists_shows_and_runs(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "bar" / "result.json").read_text())["method"] == "mma"
     wrong = runner.invoke(app, ["pde", "run", "bar", "k=12"])
     assert wrong.exit_code == 2
+
+
+def test_small_steps_are_no_optimum() -> None:
+    from optim import Problem, minimize
+    from optim.design import MMA, ProjectedLBFGS
+    from optim.functions import smooth
+
+    bowl = Problem(smooth(lambda x: ((x - 0.3) ** 2).sum(), lambda x: 2 * (x - 0.3)), None, 0.0, 1.0)
+    stop = Stop(tol_kkt=None, tol_x=0.5, patience=1)
+    far = minimize(bowl, np.array([1.0]), MMA(move=0.1), stop=stop)
+    slope = 2 * (far.x[0] - 0.3)
+    assert far.status == "converged" and slope > 0.1
+    assert ending(far, stop) == f"stopped: steps became small; KKT residual {far.state.history[-1].kkt:.2g}"
+    flat = Stop(tol_kkt=None, tol_x=None, tol_f=0.9, patience=1)
+    assert ending(minimize(bowl, np.array([1.0]), MMA(move=0.1), stop=flat), flat).startswith(
+        "stopped: the objective hardly changed any more; KKT residual"
+    )
+    close = Stop(tol_kkt=1e-6)
+    there = minimize(bowl, np.array([1.0]), ProjectedLBFGS(), stop=close)
+    assert ending(there, close).startswith("converged: optimal to")
+    short = Stop(tol_kkt=1e-6, max_iter=1)
+    assert ending(minimize(bowl, np.array([1.0]), MMA(move=0.1), stop=short), short) == "stopped: 1 iterations are over"
 
 
 @pytest.mark.parametrize(

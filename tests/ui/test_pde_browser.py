@@ -3,6 +3,7 @@
 # ruff: noqa: F811 (fixtures of the other page's tests)
 
 import importlib.util
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,55 @@ def test_from_equation_to_optimum_by_keyboard(quiet: Any, address: str, root: Pa
     assert not page.locator("#watch-view").is_visible()
     control = np.load(download(page, "NPZ", tmp_path))
     assert len(control["x"]) == 128  # one value on each of 2 x 8 x 8 triangles
+
+
+def test_two_methods_run_one_after_the_other_and_are_shown_side_by_side(quiet: Any, address: str, root: Path) -> None:
+    page = quiet
+    page.goto(f"{address}/pde")
+    page.wait_for_selector(".checks .good")
+    page.get_by_label("Family · Log-permeability").check()
+    page.wait_for_selector(".checks .good:has-text('Family inversion')")
+    page.wait_for_selector(".checks .good:has-text('Hybrid: the surrogate proposes, the solver checks')")
+    assert page.locator("#story pre.maths").first.inner_text().startswith("min   1/2 |(u − u")
+    page.get_by_label("Method", exact=True).click()
+    page.get_by_role("option", name="Surrogate alone: one solve to see where it led").click()
+    page.wait_for_selector(".checks .good:has-text('Method: Surrogate alone')")
+    # Not to the end: a few solves are enough here, and soon there.
+    page.get_by_label("most forward", exact=True).fill("6")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".checks .good:has-text('most forward = 6')")
+    assert not page.get_by_label("Second method", exact=True).is_visible()
+    page.get_by_label("Compare with a second method").check()
+    page.get_by_label("Second method", exact=True).wait_for()
+    page.wait_for_selector(".checks .good:has-text('Compared with: Solver alone')")
+    assert page.evaluate(NAMELESS) == []
+    page.locator("#run").click()
+    page.wait_for_function("document.querySelectorAll('.badge').length === 2", timeout=WORKER)
+    page.wait_for_function("document.querySelectorAll('.badge.succeeded').length === 2", timeout=2 * WORKER)
+    page.wait_for_selector("#results.pair")
+    first = Run(root / page.url.partition("run=")[2])
+    second = Run(root / json.loads((first.folder / "beside.json").read_text())["run"])
+    ours, alone = first.result(), second.result()
+    assert ours and alone and (ours["method"], alone["method"]) == ("surrogate_only", "solver_only")
+    rows = dict(row.split("\t", 1) for row in page.locator("#results tbody tr").all_inner_texts())
+    assert rows["Forward solves"] == "2\t6"
+    believed, verified = (
+        float(rows[name].split("\t")[0]) for name in ("Believed by the surrogate", "The same design, solved")
+    )
+    assert believed == pytest.approx(ours["believed"], rel=1e-7) and verified == pytest.approx(
+        ours["verified"], rel=1e-7
+    )
+    assert [float(text) for text in rows["Objective, solved"].split("\t")] == pytest.approx(
+        [ours["objective"], alone["objective"]], rel=1e-7
+    )
+    assert page.locator(".plot .line.first").count() == page.locator(".plot .line.second").count() == 2
+    page.wait_for_function("[...document.querySelectorAll('.picture-stage img')].every(e => e.naturalWidth > 100)")
+    boxes = [figure.bounding_box() for figure in page.locator(".picture-stage figure").all()]
+    assert len(boxes) == 2 and boxes[0] and boxes[1]
+    assert boxes[0]["y"] == boxes[1]["y"] and boxes[1]["x"] > boxes[0]["x"] + 200
+    # A comparison is found again from either of its runs.
+    page.goto(f"{address}/pde?run={second.folder.name}")
+    page.wait_for_selector("#results.pair")
 
 
 def test_plate_is_stated_and_outlines_are_watched(quiet: Any, address: str, root: Path) -> None:

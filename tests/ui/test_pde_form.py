@@ -2,6 +2,7 @@
 
 import ast
 import shlex
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -10,24 +11,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from jobs import families
 from jobs.errors import JobError
+from jobs.families import FAMILIES
+from jobs.hybrid_spec import HybridJob
 from jobs.pde_spec import PdeJob
-from jobs.spec import override, parse_job
+from jobs.spec import Job, override, parse_job
 from pde.problems import PROBLEMS
 from ui.pde import setup
-from ui.pde.asked import story
-from ui.pde.checks import checked_job, findings
-from ui.pde.form import about_parameters, job_text
+from ui.pde.checks import checked_jobs, findings
+from ui.pde.form import about_parameters, job_text, jobs_data
 from ui.pde.maths import story_html, typeset
+from ui.pde.methods import FAMILY, choices, usual
+from ui.pde.stories import story
 
 BASE: dict[str, Any] = {
     "problem": "poisson_control",
     "parameters": {"n": 8, "alpha": 1e-4, "degree": 1},
     "method": "",
+    "compare": False,
+    "second": "lbfgs",
     "name": "",
     "max_iterations": 0,
     "checkpoint_every": 5,
 }
+MEMBER: dict[str, Any] = {
+    **BASE,
+    "problem": f"inversion{FAMILY}",
+    "parameters": {"member": 104, "most_forward": 200, "tolerance": 1e-3},
+    "method": "hybrid_corrected",
+    "second": "solver_only",
+}
+
+
+def checked_job(form: dict[str, Any]) -> Job:
+    (job,) = checked_jobs(form)
+    return job
 
 
 def defaults(name: str) -> dict[str, Any]:
@@ -103,6 +122,53 @@ def test_form_has_the_fields_that_the_job_needs() -> None:
     assert set(values) == set(BASE)
     assert values["parameters"] == {"n": 32, "alpha": 1e-6, "degree": 1}
     assert checked_job(values).name == "poisson_control"
+
+
+def test_member_of_a_family_becomes_a_hybrid_job() -> None:
+    job = checked_job(MEMBER)
+    assert job == HybridJob(name="inversion", problem="inversion", member=104, method="hybrid_corrected")
+    text = job_text(MEMBER)
+    assert parse_job(YAML(typ="safe", pure=True).load(text)) == job
+    assert "formgrad pde run inversion member=104 most_forward=200 tolerance=0.001 method=hybrid_corrected" in text
+
+
+def test_two_methods_become_two_jobs_that_differ_in_nothing_else() -> None:
+    first, second = checked_jobs({**MEMBER, "compare": True})
+    assert isinstance(first, HybridJob) and isinstance(second, HybridJob)
+    assert (first.method, second.method) == ("hybrid_corrected", "solver_only")
+    assert first.model_copy(update={"method": second.method, "name": second.name}) == second
+    assert first.name == "inversion hybrid_corrected" and second.name == "inversion solver_only"
+    assert "formgrad jobs sweep job.yaml method=hybrid_corrected,solver_only" in job_text({**MEMBER, "compare": True})
+    usual, lbfgs = checked_jobs({**BASE, "compare": True})
+    assert isinstance(usual, PdeJob) and isinstance(lbfgs, PdeJob)
+    assert (usual.method, lbfgs.method) == (None, "lbfgs")
+
+
+def test_a_method_is_not_compared_with_itself() -> None:
+    (wrong,) = findings({**MEMBER, "compare": True, "second": "hybrid_corrected"})
+    assert (wrong.kind, wrong.field) == ("missing", "method-block")
+    assert wrong.text.startswith("Both methods are the same")
+
+
+def test_without_a_trained_operator_the_solver_is_chosen_and_the_hybrid_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert usual(MEMBER["problem"]) == ("hybrid_corrected", "solver_only")
+    assert {"hybrid_corrected", "surrogate_only", "solver_only"} < set(choices(True))
+    monkeypatch.setattr(families, "WEIGHTS", tmp_path)
+    assert usual(MEMBER["problem"])[0] == "solver_only"
+    (wrong,) = findings(MEMBER)
+    assert (wrong.kind, wrong.field) == ("missing", "method-block") and "comes with the family" in wrong.text
+    assert "note" in [line.kind for line in findings({**MEMBER, "method": "solver_only"})]
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_every_family_tells_its_equation_and_how_it_is_seen(name: str) -> None:
+    shown = story(name + FAMILY)
+    assert '<pre class="maths"' in shown and "operator" in shown and "`" not in shown
+    form = {**MEMBER, "problem": name + FAMILY, "method": usual(name + FAMILY)[0]}
+    assert [line.text for line in findings(form) if line.kind == "missing"] == []
+    assert jobs_data(form)[0]["problem"] == name
 
 
 def test_equation_is_typeset() -> None:

@@ -6,14 +6,12 @@ from typing import Any
 
 import gradio as gr
 
-from pde.problems import PROBLEMS
 from ui.findings import check_list
 from ui.pde.checks import findings
 from ui.pde.form import START, job_text
-from ui.pde.maths import story_html
 from ui.pde.setup import Setup
+from ui.pde.stories import story
 from ui.plain import html, update
-from ui.words import escape
 
 
 class Asked:
@@ -35,12 +33,3 @@ class Asked:
         """Everything that follows from the form."""
         form = self.form.read(values)
         return [update(story(form["problem"])), update(check_list(findings(form))), job_text(form)]
-
-
-def story(name: str) -> str:
-    """A problem's question, its equation, and its known answer."""
-    shipped = PROBLEMS[name]
-    return (
-        f'<div class="panel story"><h2><span class="quiet">{escape(shipped.number)}</span> {escape(shipped.title)}</h2>'
-        f"{story_html(shipped.story)}</div>"
-    )

@@ -1,4 +1,4 @@
-"""From what the form holds to a job of kind `pde`, and the same in words of the command line and of Python."""
+"""From what the form holds to jobs of the kinds `pde` and `hybrid`, and the same on the command line and in Python."""
 
 import inspect
 import math
@@ -6,38 +6,55 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.errors import JobError
+from jobs.hybrid_spec import HybridJob
 from jobs.pde_spec import PdeJob
-from pde.problems import METHODS, PROBLEMS
-from ui.job_file import job_file
+from pde.problems import PROBLEMS, Parameter
+from ui.job_file import IN_PYTHON, job_file
+from ui.pde.methods import family_of
 
 START = "poisson_control"
 SAVES = PdeJob.model_fields["checkpoint_every"].default
-MOST = max(len(shipped.parameters) for shipped in PROBLEMS.values())  # parameters of one problem
-WORDS = {
-    "newton_cg": "Newton-CG",
-    "lbfgs": "L-BFGS",
-    "mma": "MMA",
-    "sqp": "SQP",
+OF_A_MEMBER = {
+    name: Parameter(name, HybridJob.model_fields[name].default, kind)
+    for name, kind in (("member", int), ("most_forward", int), ("tolerance", float))
 }
-CHOICES = {"": "The one that suits the problem", **{name: WORDS.get(name, name) for name in METHODS}}
+MOST = max(len(OF_A_MEMBER), *(len(shipped.parameters) for shipped in PROBLEMS.values()))  # of one problem
 
 
-def job_data(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The job as plain data: all parameters, and of the rest what differs from the defaults.
+def parameters(problem: str) -> dict[str, Parameter]:
+    """The numbers of a problem, or of a member of a family."""
+    return OF_A_MEMBER if family_of(problem) else PROBLEMS[problem].parameters
+
+
+def jobs_data(form: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The job as plain data, or the two of a comparison, named after their methods.
 
     Args:
         form: values by name, see `ui.pde.setup`.
 
     Raises:
-        JobError: a field is empty that the job cannot be written without.
+        JobError: a field is empty that the job cannot be written without, or both methods are the same.
     """
-    problem = form["problem"]
-    name = (form.get("name") or "").strip() or problem
-    data: dict[str, Any] = {"job": "pde", "name": name, "problem": problem}
-    data["parameters"] = {
+    first = job_data(form)
+    if not form.get("compare"):
+        return [first]
+    if form["second"] == form["method"]:
+        raise JobError("second: both methods are the same; choose another one to compare with")
+    second = job_data({**form, "method": form["second"]})
+    return [{**data, "name": f"{data['name'][:60]} {data.get('method', 'usual')}"} for data in (first, second)]
+
+
+def job_data(form: Mapping[str, Any]) -> dict[str, Any]:
+    """One job: all parameters, and of the rest what differs from the defaults."""
+    problem, family = form["problem"], family_of(form["problem"])
+    name = (form.get("name") or "").strip() or family or problem
+    numbers = {
         key: _value(key, form["parameters"].get(key), parameter.default)
-        for key, parameter in PROBLEMS[problem].parameters.items()
+        for key, parameter in parameters(problem).items()
     }
+    if family:
+        return {"job": "hybrid", "name": name, "problem": family, "method": form["method"], **numbers}
+    data: dict[str, Any] = {"job": "pde", "name": name, "problem": problem, "parameters": numbers}
     if form["method"]:
         data["method"] = form["method"]
     if form["max_iterations"]:
@@ -50,24 +67,43 @@ def job_data(form: Mapping[str, Any]) -> dict[str, Any]:
 def job_text(form: Mapping[str, Any]) -> str:
     """The job file that does the same on the command line; a comment while it cannot be written."""
     try:
-        data = job_data(form)
+        data = jobs_data(form)
     except JobError as error:
         return f"# {error}\n"
+    first, methods = data[0], [job.get("method", "null") for job in data]
+    how = ["Save as job.yaml, then:  formgrad run job.yaml"]
+    if len(data) > 1:
+        how.append(f"Both methods:  formgrad jobs sweep job.yaml method={','.join(methods)}")
+    return job_file(first, [*how, *(_family_calls(first) if first["job"] == "hybrid" else _calls(first))])
+
+
+def _calls(data: Mapping[str, Any]) -> list[str]:
     own = {**data["parameters"], **{k: data[k] for k in ("method", "max_iterations") if k in data}}
-    typed = " ".join(f"{key}={value}" for key, value in own.items())
     given = {**data["parameters"], **({"method": data["method"]} if "method" in data else {})}
     call = ", ".join([repr(data["problem"]), *(f"{key}={value!r}" for key, value in given.items())])
-    how = [
-        "Save as job.yaml, then:  formgrad run job.yaml",
-        f"Or at once:  formgrad pde run {data['problem']} {typed}",
+    return [
+        f"Or at once:  formgrad pde run {data['problem']} {_typed(own)}",
         "In Python:  from pde import problems",
         f"            solution = problems.solve({call})",
     ]
-    return job_file(data, how)
+
+
+def _family_calls(data: Mapping[str, Any]) -> list[str]:
+    own = {key: data[key] for key in (*OF_A_MEMBER, "method")}
+    return [f"Or at once:  formgrad pde run {data['problem']} {_typed(own)}", *IN_PYTHON]
+
+
+def _typed(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in values.items())
 
 
 def about_parameters(problem: str) -> str:
-    """What its parameters are, in the words of the problem's own `pose`."""
+    """What its parameters are, in the words of the problem's own `pose`, or of the job."""
+    if family_of(problem):
+        return (
+            "member: number in the family; each has data and a start of its own. most_forward: solves at most. "
+            "tolerance: of the gradient, against the largest one seen."
+        )
     text = inspect.getdoc(PROBLEMS[problem].module.pose) or ""
     return " ".join(text.partition("Args:")[2].partition("Raises:")[0].split())
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import gradio as gr
 
-from jobs.launch import start
+from jobs.launch import start, start_both
 from jobs.store import Run
 from ui.frame import frame
 from ui.pde import setup
 from ui.pde.asked import Asked
-from ui.pde.checks import checked_job
+from ui.pde.checks import checked_jobs
 
 
 def add(pages: gr.Blocks, root: Path) -> None:
@@ -22,9 +22,10 @@ def add(pages: gr.Blocks, root: Path) -> None:
 
 
 def begin(asked: dict[str, Any], root: Path) -> Run:
-    """Start what the form asks for.
+    """Start what the form asks for; -> the run, or the first of the two that are compared.
 
     Raises:
         JobError: it is not complete. RunFolderError: the folder of the run cannot be written.
     """
-    return start(checked_job(asked), root)
+    first, *second = checked_jobs(asked)
+    return start_both(first, second[0], root)[0] if second else start(first, root)

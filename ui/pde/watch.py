@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from ui import plots
-from ui.pde.form import WORDS
+from ui.pde import compare
+from ui.pde.methods import words
 from ui.run_view.pictures import pictures
 from ui.run_view.show import Show
 from ui.runs import RunView
@@ -45,7 +46,9 @@ def expected(run: RunView) -> int | None:
 
 
 def plot(run: RunView) -> str:
-    """Objective and optimality, and the violation where there are constraints."""
+    """Objective and optimality, and the violation where there are constraints; of two runs the objectives by solves."""
+    if run.pair:
+        return compare.plot(run)
     objective = replace(OBJECTIVE, power=_falls_far(run))
     panels = (objective, OPTIMALITY, *([VIOLATION] if _constrained(run) else []))
     rows = [
@@ -57,14 +60,24 @@ def plot(run: RunView) -> str:
 
 def picture(run: RunView) -> str:
     """Control and state: at the end as handed over, before that as far as they are."""
+    if run.pair:
+        return compare.picture(run, fields)
     done = [d for d in run.downloads if d.name.endswith(".png")]
     if done:
         done.sort(key=lambda d: d.name != "fields.png")
         return pictures([(d.url, _words(d.name), "at the end") for d in done], "")
-    live = run.looks.get("fields")
-    at = f"iteration {run.rows[-1].get('iteration')}" if run.rows else "at the start"
+    live, at = fields(run)
     empty = "Control and state appear here while it runs." if run.active else "There is no picture of this run."
     return pictures([(live, _words("fields.png"), at)] if live else [], empty)
+
+
+def fields(run: RunView) -> tuple[str, str]:
+    """Address of the picture of control and state, "" where there is none, and when it was taken."""
+    done = next((d.url for d in run.downloads if d.name == "fields.png"), "")
+    if done:
+        return done, "at the end"
+    at = f"iteration {run.rows[-1].get('iteration')}" if run.rows else "at the start"
+    return run.looks.get("fields", ""), at
 
 
 def result_rows(run: RunView) -> list[tuple[str, str, str]]:
@@ -75,8 +88,8 @@ def result_rows(run: RunView) -> list[tuple[str, str, str]]:
         (escape(_words(name)), figure(value, 7), _beside(value, known.get(name)))
         for name, value in (r.get("figures") or {}).items()
     ]
-    method = WORDS.get(str(r.get("method")), str(r.get("method")))
-    rows.append(("Iterations", figure(r.get("iterations"), 9), escape(f"{method}, {r.get('status')}")))
+    rows.append(("Iterations", figure(r.get("iterations"), 9), escape(words(r.get("method")))))
+    rows.append(("How it ended", "", escape(r.get("ended") or r.get("status") or "")))
     counts = r.get("counts") or {}
     return rows + [(words, figure(counts[name], 9), "") for name, words in SOLVES.items() if counts.get(name)]
 
@@ -107,4 +120,4 @@ def _falls_far(run: RunView) -> bool:
     return bool(values) and min(values) > 0 and max(values) > 10**DECADES * min(values)
 
 
-SHOW = Show(numbers, expected, plot, picture, result_rows, third="Known answer")
+SHOW = Show(numbers, expected, plot, picture, result_rows, third="Known answer", compared=compare.table)

@@ -2,8 +2,9 @@
 
 from ui.barycenter import watch as barycenter
 from ui.features import watch as features
+from ui.pde import hybrid
 from ui.pde import watch as pde
-from ui.run_view import other
+from ui.run_view import other, training
 from ui.run_view.show import Show
 from ui.runs import RunView
 from ui.structure import watch as structure
@@ -13,6 +14,9 @@ SHOWS: dict[str, Show] = {
     "features": features.SHOW,
     "barycenter": barycenter.SHOW,
     "pde": pde.SHOW,
+    "hybrid": hybrid.SHOW,
+    "operator_data": training.DATA,
+    "operator_train": training.TRAINING,
 }
 
 

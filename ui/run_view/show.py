@@ -19,6 +19,7 @@ class Show:
         picture: what stands in place of the 3-D view; "" keeps the view.
         result_rows: quantity, value and a third column, for a run that succeeded.
         third: heading of that column.
+        compared: table of a run and of the one that it is compared with, in place of the results.
     """
 
     numbers: Callable[[RunView], list[tuple[str, str]]]
@@ -27,3 +28,4 @@ class Show:
     picture: Callable[[RunView], str]
     result_rows: Callable[[RunView], list[tuple[str, str, str]]]
     third: str = EXPLAINED
+    compared: Callable[[RunView], str] | None = None

@@ -1,5 +1,6 @@
 """The tabs that show one run and all runs: read from the run folder every other second, stopped and resumed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class Shown:
         mark = f"{run_id} {run.stamp}"
         if mark == stamp:
             return self.unchanged()
-        pace = gr.Timer(FAST if run.active else SLOW)
+        pace = gr.Timer(FAST if any(each.active for each in run.pair or (run,)) else SLOW)
         return [
             watch.state(run),
             update(watch.picture(run)),
@@ -104,8 +105,16 @@ def _history_title(count: int) -> str:
 
 
 def _buttons(run: runs.RunView | None) -> list[Any]:
-    resumable = run is not None and run.state in ("stopped", "failed") and run.result is None
-    return [gr.Button(visible=run is not None and run.active and not run.stopping), gr.Button(visible=resumable)]
+    shown = () if run is None else run.pair or (run,)
+    stoppable = any(each.active and not each.stopping for each in shown)
+    return [gr.Button(visible=stoppable), gr.Button(visible=bool(_resumable(shown)))]
+
+
+def _resumable(shown: Sequence[runs.RunView]) -> list[runs.RunView]:
+    """Those that can go on; none while one of them is at work."""
+    if any(each.active for each in shown):
+        return []
+    return [each for each in shown if each.state in ("stopped", "failed") and each.result is None]
 
 
 def wire_watch(page: gr.Blocks, shown: Shown) -> None:
@@ -123,16 +132,23 @@ def wire_watch(page: gr.Blocks, shown: Shown) -> None:
 
     def stop(run_id: str) -> list[Any]:
         try:
-            runs.find_run(shown.root, run_id).request_stop()
+            run = runs.view(shown.root, run_id)
+            for each in run.pair or (run,):
+                if each.active:
+                    runs.find_run(shown.root, each.id).request_stop()
         except RunFolderError as error:
             gr.Warning(str(error))
         return shown.look(run_id, "")
 
     def resume(run_id: str) -> list[Any]:
         try:
-            _, run = open_run(runs.find_run(shown.root, run_id).folder)
-            run.set_status("queued", "start", "waiting for a worker", pid=0)
-            spawn(run)
+            run = runs.view(shown.root, run_id)
+            wanted = _resumable(run.pair or (run,))
+            going_on = [open_run(runs.find_run(shown.root, each.id).folder)[1] for each in wanted]
+            for each in going_on:
+                each.set_status("queued", "start", "waiting for a worker", pid=0)
+            if going_on:
+                spawn(*going_on)
         except (RunFolderError, JobError) as error:
             gr.Warning(str(error))
         return shown.look(run_id, "")

@@ -27,17 +27,28 @@ def state(run: RunView | None, error: str = "") -> str:
         source = f'<view-source for="watch-view" empty="{escape(EMPTY)}"></view-source>'
         told = f'<p class="message failed">{escape(error)}</p>' if error else '<p class="quiet">No run is shown.</p>'
         return f'<div class="panel state">{told}</div>{source}'
-    message = str(run.status.get("message") or PHASES.get(str(run.status.get("phase")), ""))
-    if run.stopping:
-        message = "stopping: the step under way is finished and saved first"
-    failed = " failed" if run.state == "failed" else ""
+    pair = run.pair or (run,)
+    lines = "".join(_state_line(each) for each in pair)
+    spoken = ". ".join(f"{each.name}: {each.state}. {_message(each)}" for each in pair)
     return (
-        f'<div class="panel state"><div class="state-line"><h2>{escape(run.name)}</h2>'
-        f'<span class="badge {escape(run.state)}">{escape(run.state)}</span>'
-        f'<span class="message{failed}">{escape(message)}</span></div>{_bar(run)}{_numbers(run)}</div>'
-        f'<say-aloud text="{escape(run.name)}: {escape(run.state)}. {escape(message)}"></say-aloud>'
+        f'<div class="panel state">{lines}</div><say-aloud text="{escape(spoken)}"></say-aloud>'
         f'<run-address run="{run.id}"></run-address>{_picture_source(run)}'
     )
+
+
+def _state_line(run: RunView) -> str:
+    failed = " failed" if run.state == "failed" else ""
+    return (
+        f'<div class="state-line"><h2>{escape(run.name)}</h2>'
+        f'<span class="badge {escape(run.state)}">{escape(run.state)}</span>'
+        f'<span class="message{failed}">{escape(_message(run))}</span></div>{_bar(run)}{_numbers(run)}'
+    )
+
+
+def _message(run: RunView) -> str:
+    if run.stopping:
+        return "stopping: the step under way is finished and saved first"
+    return str(run.status.get("message") or PHASES.get(str(run.status.get("phase")), ""))
 
 
 def _bar(run: RunView) -> str:
@@ -87,7 +98,12 @@ def picture(run: RunView | None) -> str:
 
 def results(run: RunView | None) -> str:
     """Figures with their second opinions, downloads, notes and pictures; empty until the run has succeeded."""
-    if run is None or run.result is None:
+    if run is None:
+        return ""
+    compared = show_of(run).compared
+    if run.pair and compared and any(each.result for each in run.pair):
+        return _comparison(run, compared(run))
+    if run.result is None:
         return ""
     told = "".join(f'<p class="panel notes">{escape(note)}</p>' for note in remarks(run))
     shots = "".join(f'<img src="{url}" alt="View of the part" loading="lazy">' for url in run.pictures)
@@ -97,6 +113,15 @@ def results(run: RunView | None) -> str:
     left = f'<div class="panel">{table}</div>{told}'
     right = f'<div class="panel downloads">{_downloads(run)}</div>'
     return f'<div class="results"><div class="problem">{left}</div>{right}{gallery}</div>'
+
+
+def _comparison(run: RunView, table: str) -> str:
+    done = [each for each in run.pair or () if each.result]
+    notes = [f"{each.name}: {note}" for each in done for note in remarks(each)]
+    told = "".join(f'<p class="panel notes">{escape(note)}</p>' for note in notes)
+    files = "".join(_downloads(each, each.name) for each in done)
+    left = f'<div class="panel">{table}</div>{told}'
+    return f'<div class="results"><div class="problem">{left}</div><div class="panel downloads">{files}</div></div>'
 
 
 def remarks(run: RunView) -> list[str]:
@@ -117,13 +142,13 @@ def _table(found: list[tuple[str, str, str]], third: str) -> str:
     )
 
 
-def _downloads(run: RunView) -> str:
+def _downloads(run: RunView, title: str = "Downloads") -> str:
     links = "".join(
         f'<a href="{d.url}" download="{escape(_file_name(run, d.name))}"><b>{escape(d.label)}</b>'
         f'<span class="quiet">{escape(d.about)}</span><span class="quiet">{bytes_text(d.size)}</span></a>'
         for d in run.downloads
     )
-    return f"<h3>Downloads</h3>{links}"
+    return f"<h3>{escape(title)}</h3>{links}"
 
 
 def _file_name(run: RunView, name: str) -> str:
