@@ -383,9 +383,6 @@ class _Parts:
         self.equation.counts.adjoints += 1
         return self.equation.adjoint.solve(self.equation.free(-b), what, transposed=True)
 
-    # `operators.problems.fem` still asks by these names; `StateInSight` is what it may use instead.
-    _solve_state, _adjoint, _gathered = solve_state, adjoint, gathered
-
     def _second_forms(self) -> tuple[LinearForm, LinearForm, list[LinearForm]]:
         """Compiled when the first Hessian action is asked for: dF/dm dm + K du; d(dL/du); d(dL/dm)."""
         if self._second is None:
