@@ -1,6 +1,6 @@
 """Which worker a job goes to: `optim.scheduling.resident` on the workers that are free and those that soon will be."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.batch.classes import UNKNOWN_LOAD, LoadCosts
@@ -32,7 +32,7 @@ def place(
     *,
     load_cost: float = UNKNOWN_LOAD,
     shares: bool = True,
-    overrun: Callable[[str], Mapping[str, float]] = lambda worker: {},
+    overrun: Callable[[str], Mapping[Hashable, float]] = lambda worker: {},
 ) -> WorkerView | Busy:
     """The free worker that suits a job best; or the busy one that holds its class, if it should wait for that.
 

@@ -4,7 +4,7 @@ The plan spreads every class over as few workers as finish in time, so that it i
 a preference, not a rule: a worker beyond its quota of a class looks busier than it is (`optim.scheduling.resident`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.batch.order import QueuedJob
@@ -53,8 +53,9 @@ class Quotas:
         self.quota, self.done, self.planned, self.made_at = {}, {}, left, now
         if not left:
             return True
+        volumes: dict[Hashable, float] = {**left}
         try:
-            plan = plan_classes(left, len(workers), slots, largest, {name: load_costs(name) for name in left})
+            plan = plan_classes(volumes, len(workers), slots, largest, {name: load_costs(name) for name in left})
         except SchedulingError:
             return True
         for name, pieces in plan.pieces.items():
@@ -63,7 +64,7 @@ class Quotas:
                 self.quota[key] = self.quota.get(key, 0.0) + piece.quota
         return True
 
-    def overrun(self, worker: str, job: QueuedJob) -> Mapping[str, float]:
+    def overrun(self, worker: str, job: QueuedJob) -> Mapping[Hashable, float]:
         """Seconds by which a worker would be over its quota of the job's class with that job; empty without a plan."""
         key = worker, job.class_key
         if not any(name == job.class_key for _, name in self.quota):

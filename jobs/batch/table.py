@@ -71,7 +71,8 @@ def shown_columns(
     for name in asked:
         require_column(name, have)
     done = all(row.get("state") == "succeeded" for row in rows)
-    first = list(dict.fromkeys(["index", *([] if done else ["state"]), *values, *goals, *asked]))
+    wanted: list[str] = ["index", *([] if done else ["state"]), *values, *goals, *asked]
+    first = list(dict.fromkeys(wanted))
     if asked:
         return [*first, *(name for name in ("id", "name") if name not in first)], len(first)
     told = {tuple(row.get(name) for row in rows) for name in first}
