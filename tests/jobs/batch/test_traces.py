@@ -27,7 +27,7 @@ def test_without_interruptions():
 
 def test_traces_are_of_known_mixes():
     found = set(_traces.read())
-    assert {"barycenters", "equations"} <= found <= set(_traces.MIXES)
+    assert {"barycenters", "equations", "features", "structures"} <= found <= set(_traces.MIXES)
 
 
 @pytest.mark.parametrize("name", sorted(_traces.read()))
