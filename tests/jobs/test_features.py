@@ -38,7 +38,9 @@ def test_a_plate_of_ones_own_leaves_as_exact_cad(tmp_path: Path) -> None:
     from topopt.cad.dxf_read import read_dxf
     from topopt.cad.step import read_step_bytes
 
-    result = run_job(*prepare(parse_job({**PLATE, "picture": True}), tmp_path / "run"), Log())
+    # At 2 mm the triangles alone make 6 % of compliance, at 1.5 mm 2.8 %.
+    plate = {**PLATE, "picture": True, "domain": {**PLATE["domain"], "h": 1.5}}
+    result = run_job(*prepare(parse_job(plate), tmp_path / "run"), Log())
     assert result is not None
     folder = tmp_path / "run" / "artifacts"
     names = ["part.dxf", "part.json", "part.step", "part.svg", *(["picture.png"] if can_render() else [])]
