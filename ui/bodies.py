@@ -3,11 +3,13 @@
 runs/.bodies/ID/   NAME.step   body.glb   faces.json (for the viewer)   about.json (for the form)
 """
 
+import contextlib
 import json
 import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -59,19 +61,31 @@ def admit(root: Path, source: Path, units: str | None) -> BodyCard:
 
     if source.suffix.lower() not in KINDS:
         raise BodyError(f"{source.name} is not a part: upload a {', '.join(KINDS)} file")
-    stem = re.sub(r"[^\w.+-]+", "-", source.stem, flags=re.ASCII).strip("-.")[:60] or "part"
-    folder = root / ".bodies" / secrets.token_hex(16)
-    folder.mkdir(parents=True)
-    try:
-        copy = folder / f"{stem}{source.suffix.lower()}"
-        shutil.copyfile(source, copy)
+    with kept(root, source, "part") as copy:
+        folder = copy.parent
         body = read_body_safely(copy, units)
-        (folder / "body.glb").write_bytes(glb_bytes(body.surface, stem))
+        (folder / "body.glb").write_bytes(glb_bytes(body.surface, copy.stem))
         (folder / "faces.json").write_text(json.dumps(_for_viewer(body)))
         size = tuple(float(v) for v in np.ptp(body.surface.bounds, axis=0))
         card = BodyCard(folder.name, str(copy), units, size, body.volume, tuple(named_faces(body)))  # pyright: ignore[reportArgumentType]
         (folder / "about.json").write_text(json.dumps(asdict(card)))
         return card
+
+
+@contextlib.contextmanager
+def kept(root: Path, source: Path, otherwise: str) -> Iterator[Path]:
+    """A copy of an upload in a folder of its own, which is named by chance and goes again if the copy is refused.
+
+    Args:
+        otherwise: its name where that of the upload has no letters that a path may hold.
+    """
+    stem = re.sub(r"[^\w.+-]+", "-", source.stem, flags=re.ASCII).strip("-.")[:60] or otherwise
+    folder = root / ".bodies" / secrets.token_hex(16)
+    folder.mkdir(parents=True)
+    try:
+        copy = folder / f"{stem}{source.suffix.lower()}"
+        shutil.copyfile(source, copy)
+        yield copy
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

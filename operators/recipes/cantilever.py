@@ -22,6 +22,7 @@ from operators.problems.tensors import component, quadrature
 from operators.recipes import Recipe
 from operators.recipes.objectives import Energy, Simp, Work
 from operators.recipes.rectangle import ElasticView, Rectangle
+from operators.recipes.sizes import small
 from operators.settings import Settings
 from operators.training import TrainingSettings
 from operators.trajectories import Member
@@ -70,16 +71,9 @@ def strains(u: Any) -> list[Any]:
     return [part / (1 - NU**2) ** 0.5 for part in (*shear, NU**0.5 * ufl.tr(e))]
 
 
-WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
-
-
 def settings(kind: str = "fno", output: str = "increment", n: int = N, coarsening: int = COARSENING) -> Settings:
-    """Sizes for two processor cores."""
-    common: dict[str, Any] = {"kind": kind, "inputs": 4, "outputs": 2, "output": output, "reference_dropout": 0.0}
-    common["homogeneous"] = output == "increment"
-    if kind not in WIDTHS:
-        return Settings(**common, width=20, blocks=4, modes=12, grid=grid(n, coarsening).nodes)
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1)
+    homogeneous, nodes = output == "increment", grid(n, coarsening).nodes
+    return small(kind, output, inputs=4, outputs=2, grid=nodes, width=20, blocks=4, modes=12, homogeneous=homogeneous)
 
 
 RECIPE = Recipe(

@@ -21,6 +21,7 @@ from operators.problems.tensors import Component
 from operators.recipes import Recipe
 from operators.recipes.objectives import Energy, Simp, Work
 from operators.recipes.rectangle import ElasticView, Rectangle
+from operators.recipes.sizes import small
 from operators.settings import Settings
 from operators.training import TrainingSettings
 from operators.trajectories import Member
@@ -72,16 +73,9 @@ def displacement(given: Compliance, axis: int) -> Component:
     return Component(numbers, grid().points, ~given.system.fixed.reshape(-1, 2)[:, axis])
 
 
-WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
-
-
 def settings(kind: str = "fno", output: str = "increment") -> Settings:
-    """Sizes for two processor cores."""
-    common: dict[str, Any] = {"kind": kind, "inputs": 4, "outputs": 2, "output": output, "reference_dropout": 0.0}
-    common["homogeneous"] = output == "increment"
-    if kind not in WIDTHS:
-        return Settings(**common, width=20, blocks=4, modes=12, grid=grid().nodes)
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1)
+    homogeneous, nodes = output == "increment", grid().nodes
+    return small(kind, output, inputs=4, outputs=2, grid=nodes, width=20, blocks=4, modes=12, homogeneous=homogeneous)
 
 
 RECIPE = Recipe(

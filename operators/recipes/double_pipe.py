@@ -19,6 +19,7 @@ from operators.problems.tensors import component, quadrature
 from operators.recipes import Recipe
 from operators.recipes.objectives import Dissipation
 from operators.recipes.rectangle import Rectangle, RectangleView
+from operators.recipes.sizes import small
 from operators.settings import Settings
 from operators.training import TrainingSettings
 from operators.trajectories import Member
@@ -67,15 +68,8 @@ def view(n: int = N) -> RectangleView:
     return RectangleView.of(there, at, [*velocity, component(given, 1)], J, turned=(0, 1))
 
 
-WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
-
-
 def settings(kind: str = "fno", output: str = "increment", n: int = N) -> Settings:
-    """Sizes for two processor cores."""
-    common: dict[str, Any] = {"kind": kind, "inputs": 3, "outputs": 3, "output": output, "reference_dropout": 0.0}
-    if kind not in WIDTHS:
-        return Settings(**common, width=20, blocks=4, modes=12, grid=grid(n).nodes)
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1)
+    return small(kind, output, inputs=3, outputs=3, grid=grid(n).nodes, width=20, blocks=4, modes=12)
 
 
 RECIPE = Recipe(

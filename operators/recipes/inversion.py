@@ -17,6 +17,7 @@ from torch import Tensor
 from operators.errors import OperatorError
 from operators.pairs import square_turns
 from operators.recipes import Recipe
+from operators.recipes.sizes import small
 from operators.settings import Settings
 from operators.training import TrainingSettings, Weights
 from operators.trajectories import Member
@@ -107,16 +108,10 @@ def view(coarsening: int = COARSENING) -> SquareView:
     return SquareView.of(square(), coarsening)
 
 
-WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
-
-
 def settings(kind: str = "fno", output: str = "increment", coarsening: int = COARSENING) -> Settings:
-    """Sizes for two processor cores: "fno" and the point networks have 91,000 to 96,000 real parameters."""
+    """ "fno" and the point networks have 91,000 to 96,000 real parameters."""
     side = CELLS // coarsening + 1
-    common: dict[str, Any] = {"kind": kind, "inputs": 4, "outputs": 1, "output": output, "reference_dropout": 0.0}
-    if kind not in WIDTHS:
-        return Settings(**common, width=16, blocks=3, modes=10, grid=(side, side))
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1, frequencies=4)
+    return small(kind, output, inputs=4, outputs=1, grid=(side, side), frequencies=4)
 
 
 RECIPE = Recipe(

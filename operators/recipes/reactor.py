@@ -22,6 +22,7 @@ from operators.problems.tensors import bilinear_objective, component, filter_mat
 from operators.recipes import Recipe
 from operators.recipes.objectives import Bilinear
 from operators.recipes.rectangle import Rectangle, RectangleView
+from operators.recipes.sizes import small
 from operators.settings import Settings
 from operators.training import TrainingSettings
 from operators.trajectories import Member
@@ -64,15 +65,9 @@ def view(n: int = N) -> RectangleView:
     return RectangleView.of(there, at, parts, J, field=whole, turned=(0, 1))
 
 
-WIDTHS = {"virtual_fourier": 52, "physics_attention": 68, "subspace_attention": 76}
-
-
 def settings(kind: str = "fno", output: str = "increment", n: int = N) -> Settings:
-    """Sizes for two processor cores, about 95,000 real parameters."""
-    common: dict[str, Any] = {"kind": kind, "inputs": 3, "outputs": 4, "output": output, "reference_dropout": 0.0}
-    if kind not in WIDTHS:
-        return Settings(**common, width=16, blocks=3, modes=10, grid=grid(n).nodes)
-    return Settings(**common, width=WIDTHS[kind], blocks=3, modes=9, heads=4, sensors=16, hidden=1, frequencies=4)
+    """About 95,000 real parameters."""
+    return small(kind, output, inputs=3, outputs=4, grid=grid(n).nodes, frequencies=4)
 
 
 RECIPE = Recipe(

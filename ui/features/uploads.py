@@ -5,9 +5,6 @@ runs/.bodies/ID/   NAME.dxf   outline.json (for the form)
 
 import json
 import math
-import re
-import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -21,7 +18,7 @@ from topopt.cad.flat_file import KINDS, FlatFace, faces_of_file_safely
 from topopt.cad.region import Region
 from topopt.cad.wires import Wire
 from topopt.errors import BodyError
-from ui.bodies import BODY_ID
+from ui.bodies import BODY_ID, kept
 from ui.words import lengths
 
 MOST_EDGES = 150  # that can be chosen, the longest
@@ -91,21 +88,13 @@ def admit(root: Path, source: Path, units: str | None) -> OutlineCard:
     """
     if source.suffix.lower() not in KINDS:
         raise BodyError(f"{source.name} is no plane outline: upload a {', '.join(KINDS)} file")
-    stem = re.sub(r"[^\w.+-]+", "-", source.stem, flags=re.ASCII).strip("-.")[:60] or "outline"
-    folder = root / ".bodies" / secrets.token_hex(16)
-    folder.mkdir(parents=True)
-    try:
-        copy = folder / f"{stem}{source.suffix.lower()}"
-        shutil.copyfile(source, copy)
+    with kept(root, source, "outline") as copy:
         faces = faces_of_file_safely(copy, units)
         drawing = copy.suffix == ".dxf"
         cards = tuple(_face(number, face, drawing) for number, face in enumerate(faces, start=1))
-        card = OutlineCard(folder.name, str(copy), units, cards)
-        (folder / "outline.json").write_text(json.dumps(asdict(card)))
+        card = OutlineCard(copy.parent.name, str(copy), units, cards)
+        (copy.parent / "outline.json").write_text(json.dumps(asdict(card)))
         return card
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def outline_card(root: Path, card_id: str | None) -> OutlineCard | None:
