@@ -78,7 +78,7 @@ class Quotas:
         self.done[key] = self.done.get(key, 0.0) + max(job.predicted, 1e-3)
 
     def _surprised(self, left: Mapping[str, float]) -> bool:
-        """Whether the sum over the classes of |actual - planned| exceeds a quarter of all that was planned (our rule)."""
+        """Whether the sum over classes of |actual - planned| is above a quarter of all that was planned (our rule)."""
         actual = dict(left)
         for (_, name), seconds in self.done.items():
             actual[name] = actual.get(name, 0.0) + seconds
