@@ -77,11 +77,21 @@ def frame[F: Form, A: Asked](
     return asked
 
 
+# The components of one change report it one by one, and answers to questions asked at once may overtake each other, an
+# older one last. So the browser counts changes, waits until no further one comes, and asks once.
+SETTLED = """async (settled) => {
+    const mine = window.changes = (window.changes ?? 0) + 1;
+    await new Promise(done => setTimeout(done, 60));
+    return mine === window.changes ? mine : settled;
+}"""
+
+
 def _wire_asked(page: gr.Blocks, form: Form, asked: Asked) -> None:
     """The first tab follows the form."""
+    settled = gr.Number(0, visible="hidden", label="Changes")
     page.load(asked.look, set(form.inputs), asked.outputs, **QUIET)
-    changes = [component.change for component in form.inputs]
-    gr.on(changes, asked.look, set(form.inputs), asked.outputs, trigger_mode="always_last", **QUIET)
+    gr.on([component.change for component in form.inputs], None, settled, settled, js=SETTLED, **QUIET)
+    settled.change(asked.look, set(form.inputs), asked.outputs, trigger_mode="always_last", **QUIET)
 
 
 def _wire_run(

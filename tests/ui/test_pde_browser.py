@@ -26,6 +26,18 @@ NAMELESS = """() => [...document.querySelectorAll('#board input, #board select, 
     .filter(e => e.offsetParent && !e.labels?.length && !e.ariaLabel && !e.innerText && !e.title)
     .map(e => e.outerHTML.slice(0, 120))"""
 
+OVERTAKING = """(() => {  // each of the next questions to the server waits .2 s less than the one before
+    const fetch = window.fetch;
+    window.lastAsked = 0;
+    window.fetch = async (url, ...rest) => {
+        if (String(url).includes('/queue/join')) {
+            window.lastAsked = performance.now();
+            if (window.overtaking > 0) await new Promise(done => setTimeout(done, 200 * window.overtaking--));
+        }
+        return fetch(url, ...rest);
+    };
+})()"""
+
 
 @pytest.fixture
 def quiet(page: Any) -> Iterator[Any]:
@@ -75,6 +87,20 @@ def test_from_equation_to_optimum_by_keyboard(quiet: Any, address: str, root: Pa
     assert not page.locator("#watch-view").is_visible()
     control = np.load(download(page, "NPZ", tmp_path))
     assert len(control["x"]) == 128  # one value on each of 2 x 8 x 8 triangles
+
+
+def test_answers_that_overtake_each_other_do_not_leave_an_older_one_on_the_page(quiet: Any, address: str) -> None:
+    page = quiet
+    page.add_init_script(OVERTAKING)
+    page.goto(f"{address}/pde")
+    page.wait_for_selector(".checks .good")
+    page.evaluate("window.overtaking = 6")
+    page.get_by_label("Family · Log-permeability").check()
+    page.wait_for_selector(".checks .good:has-text('member = 120')")
+    page.wait_for_function("window.overtaking <= 0 || performance.now() - window.lastAsked > 1000")
+    page.wait_for_timeout(300)
+    assert "member = 120, most forward = 200, tolerance = 0.001." in page.locator(".checks").inner_text()
+    assert "Method: Hybrid" in page.locator(".checks").inner_text()
 
 
 def test_two_methods_run_one_after_the_other_and_are_shown_side_by_side(quiet: Any, address: str, root: Path) -> None:
