@@ -17,12 +17,14 @@ class OperatorTrainJob(Job):
     """problem: a family, such as inversion. data: folders of runs, or run folders of `operator_data`; a * in the last
     part of a path stands for all that match. network, output: of the operator. keep: iterates of a run that are
     learnt from. sensitivity: weight of that loss, 0: none. evaluate: runs of each sort behind the table at the end.
-    Where null stands, the recipe of the family decides.
+    size: "full" takes the recipe for a GPU, with more runs, a larger network and more steps. Where null stands, the
+    recipe of the family decides.
     """
 
     job: Literal["operator_train"] = "operator_train"
     name: JobName = "operator train"
     problem: FamilyName = "inversion"
+    size: Literal["small", "full"] = "small"
     data: list[Path]
     network: Literal["fno", "tfno", "uno", "virtual_fourier", "physics_attention", "subspace_attention"] = "fno"
     output: Literal["increment", "state"] = "increment"

@@ -9,13 +9,15 @@ import typer
 from jobs.commands.ending import end
 
 if TYPE_CHECKING:
-    from operators.training import Report
+    from operators.recipes import Recipe
+    from operators.training import Report, TrainingSettings
     from operators.trajectories import Run
 
 app = typer.Typer(help="Neural operators as surrogates: make data, train, evaluate.", no_args_is_help=True)
 
 Problem = Annotated[str, typer.Argument(help="A family of problems, such as inversion.")]
 Data = Annotated[Path, typer.Option(help="Folder of the runs.")]
+Full = Annotated[bool, typer.Option("--full", help="The recipe for a GPU: more runs, a larger network, more steps.")]
 
 
 @app.command("data")
@@ -23,17 +25,17 @@ def make_data(
     problem: Problem,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder. Default: data/PROBLEM.")] = None,
     runs: Annotated[str | None, typer.Option(help="FIRST:LAST, the last excluded. Default: the recipe's.")] = None,
+    full: Full = False,
 ) -> None:
     """Run the classical optimizer on members of a family and store every iterate; runs that are there are kept."""
 
     def work() -> int:
         from jobs.screen import console
-        from operators.recipes import find
         from operators.trajectories import collect
 
-        name = _family(problem)
-        recipe, folder = find(name), out or Path("data") / name
-        numbers = _range(runs) or range(recipe.runs.start, recipe.unseen.stop)
+        recipe = _recipe(problem, full)
+        folder = out or Path("data") / (f"{recipe.name}-full" if full else recipe.name)
+        numbers = _range(runs) or sorted({*recipe.runs, *recipe.unseen})
 
         def tell(number: int, run: "Run | None") -> None:
             if run is None:
@@ -65,6 +67,7 @@ def train_operator(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     precision: Annotated[str, typer.Option(help="fp32, or bf16 on cuda.")] = "fp32",
     checkpoint: Annotated[Path | None, typer.Option(help="Go on from here if it is there.")] = None,
+    full: Full = False,
 ) -> None:
     """Train an operator on stored runs; under `torchrun` on several processes."""
 
@@ -75,12 +78,10 @@ def train_operator(
         from jobs.operator_runs import learnt_and_judged, read_runs, runs_in, some_of
         from jobs.screen import console
         from operators.models import build, save
-        from operators.recipes import find
         from operators.samples import samples
         from operators.training import train
 
-        name = _family(problem)
-        recipe = find(name)
+        recipe = _recipe(problem, full)
         settings = recipe.training
         given: dict[str, Any] = {"steps": steps, "optimizer": optimizer, "schedule": schedule}
         given = {name: value for name, value in given.items() if value is not None}
@@ -102,8 +103,8 @@ def train_operator(
         )
         if int(os.environ.get("RANK", "0")) == 0:
             about = {
-                "problem": name,
-                "command": _command(name, kind, output, settings.steps, settings.weights.sensitivity, seed),
+                "problem": recipe.name,
+                "command": _command(recipe, full, kind, output, settings),
                 "runs": [learnt[0], learnt[-1], len(learnt)],
                 "training": asdict(settings),
                 "steps": found.steps,
@@ -126,6 +127,7 @@ def evaluate_operator(
     model: Annotated[Path, typer.Argument(help="Weights, .safetensors.")],
     data: Data,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    full: Full = False,
 ) -> None:
     """Compare an operator with the solver along seen and unseen paths, beside them, and far away."""
 
@@ -137,11 +139,9 @@ def evaluate_operator(
         from jobs.screen import console
         from operators.evaluation import as_rows, table
         from operators.models import load
-        from operators.recipes import find
         from operators.surrogates.neural import Viewed
 
-        name = _family(problem)
-        recipe = find(name)
+        recipe = _recipe(problem, full)
         surrogate, there = Viewed(load(model), recipe.view()), runs_in([data])
         seen, unseen = (
             [run.thinned(recipe.keep) for run in read_runs(there, some_of(there, numbers, str(data))[:20])]
@@ -149,7 +149,7 @@ def evaluate_operator(
         )
         found = table(surrogate, recipe.member, seen, unseen, recipe.probe)
         if json:
-            typer.echo(writer.dumps({"problem": name, "rows": as_rows(found)}))
+            typer.echo(writer.dumps({"problem": recipe.name, "rows": as_rows(found)}))
         else:
             console.print(accuracy_table(as_rows(found)))
         return 0
@@ -172,11 +172,14 @@ def _end(work: Callable[[], int]) -> None:
     end(translated)
 
 
-def _family(problem: str) -> str:
-    """A family's own name for any of its names; `find` refuses what is none."""
+def _recipe(problem: str, full: bool) -> "Recipe":
+    """By any name of a family; `find` refuses what is none."""
     from jobs.families import family
+    from operators.recipes import find
+    from operators.recipes.full import full as enlarged
 
-    return str(family(problem))
+    found = find(str(family(problem)))
+    return enlarged(found) if full else found
 
 
 def _range(text: str | None) -> range | None:
@@ -193,11 +196,14 @@ def _range(text: str | None) -> range | None:
     return range(first, last)
 
 
-def _command(problem: str, kind: str, output: str, steps: int, sensitivity: float, seed: int) -> str:
+def _command(recipe: "Recipe", full: bool, kind: str, output: str, settings: "TrainingSettings") -> str:
+    """What makes the same weights again."""
+    name, size = recipe.name, " --full" if full else ""
+    place = f"data/{name}-full" if full else f"data/{name}"
     return (
-        f"formgrad operator data {problem} -o data/{problem}; formgrad operator train {problem} "
-        f"--data data/{problem} -o {problem}.safetensors --kind {kind} --output {output} --steps {steps} "
-        f"--sensitivity {sensitivity:g} --seed {seed}"
+        f"formgrad operator data {name} -o {place}{size}; formgrad operator train {name} --data {place} "
+        f"-o {name}.safetensors --kind {kind} --output {output} --steps {settings.steps} "
+        f"--sensitivity {settings.weights.sensitivity:g} --seed {settings.seed}{size}"
     )
 
 

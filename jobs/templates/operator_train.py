@@ -22,6 +22,7 @@ from jobs.templates.operator_pictures import draw_losses
 from operators.evaluation import as_rows, table
 from operators.models import Operator, build, save
 from operators.recipes import find
+from operators.recipes.full import full
 from operators.samples import samples
 from operators.surrogates.neural import Viewed
 from operators.training import Report, TrainingSettings, train
@@ -57,7 +58,7 @@ class OperatorTrain:
     def setup(self) -> State:
         """Read the runs; -> the state before the first step."""
         job = self.job
-        self.recipe = find(job.problem)
+        self.recipe = full(find(job.problem)) if job.size == "full" else find(job.problem)
         self.settings = _settings(job, self.recipe.training)
         self.found = runs_in(job.data)
         numbers = some_of(self.found, self.recipe.runs)

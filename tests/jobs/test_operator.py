@@ -200,6 +200,12 @@ def test_a_star_stands_for_all_folders(data: Path, tmp_path: Path) -> None:
         prepare(parse_job({**TRAIN, "data": ["none*"]}, base=tmp_path), tmp_path / "run")
 
 
+def test_the_full_size_learns_from_runs_of_its_own(data: Path, tmp_path: Path) -> None:
+    job, run = prepare(parse_job({**TRAIN, "data": [data], "size": "full"}), tmp_path / "run")
+    with pytest.raises(JobError, match="holds 0 of the runs 120 to 1119"):
+        run_job(job, run, Log())
+
+
 def test_the_last_tenth_judges() -> None:
     learnt, judged = learnt_and_judged(range(100))
     assert learnt == list(range(90)) and judged == list(range(90, 100))
