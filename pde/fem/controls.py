@@ -83,6 +83,11 @@ class Controls:
         """x : (n,) -> one vector per control."""
         return np.split(x, self.cuts[1:-1])
 
+    def check_apart(self, state: Any) -> None:
+        """Raises: FemError, one of the controls is the state itself."""
+        if any(part.coefficient is state for part in self.parts):
+            raise FemError("the control is the state itself: give the control a Function of its own")
+
     def infeasible(self) -> str:
         """Why no equation can be solved for the controls as they stand; empty: it can."""
         return next((why for part in self.parts if (why := part.infeasible())), "")

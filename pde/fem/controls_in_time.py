@@ -86,7 +86,8 @@ class ControlsInTime:
             raise FemError("a mesh motion cannot be the control of a time-dependent problem: the mesh stays as it is")
         self._each = Controls(fe, given, domain, active, inner)
         self.parts, self.coefficients = self._each.parts, self._each.coefficients
-        self.in_forms, self.steps, self.comm = self._each.in_forms, len(weights), domain.comm
+        self.in_forms, self.check_apart = self._each.in_forms, self._each.check_apart
+        self.steps, self.comm = len(weights), domain.comm
         several = isinstance(per_step, list | tuple)
         self.per_step = tuple(map(bool, per_step)) if several else (bool(per_step),) * len(self.parts)
         if len(self.per_step) != len(self.parts):

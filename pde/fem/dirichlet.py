@@ -3,6 +3,7 @@
 `dirichletbc(g, dofs)` holds the function g. Where g is a control itself, u = P m on the boundary: a Dirichlet control.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,19 @@ from pde.fem.errors import FemError
 from pde.fem.numbering import add_up, owned_size
 
 Vector = NDArray[np.float64]
+
+
+def conditions(given: Any) -> tuple[Any, ...]:
+    """A caller's `bcs`.
+
+    Raises:
+        FemError: it is no list of Dirichlet conditions.
+    """
+    kind = load().fem.DirichletBC
+    listed = tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(bc, kind) for bc in listed):
+        raise FemError("bcs must be a list of Dirichlet conditions: bcs=[fem.dirichletbc(0.0, dofs, V)]")
+    return listed
 
 
 class Dirichlet:

@@ -65,10 +65,11 @@ class LinearSolver:
         residual = self._residual(b, size, transposed)
         solved = residual <= RESIDUAL or (residual < np.inf and self._refined(solve, b, size, transposed))
         if reason < 0 or not solved:
-            name, steps = reason_name(self._reasons, reason), ksp.getIterationNumber()
+            # A solver that is content with a wrong answer has no reason of its own to tell.
+            said = f"{reason_name(self._reasons, reason)}, " if reason < 0 else ""
             raise FemSolverError(
-                f"the {what} solve with '{self.options.name}' did not converge ({name}, {steps} iterations, "
-                f"relative residual {residual:.1e}): {self.options.remedy}"
+                f"the {what} solve with '{self.options.name}' did not converge ({said}{ksp.getIterationNumber()} "
+                f"iterations, relative residual {residual:.1e}): {self.options.remedy}"
             )
         if self._ghosts is None:
             return self._x.array.copy()

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from optim.space import Space
 from pde.fem.control import Inner
 from pde.fem.controls import Controls
-from pde.fem.dirichlet import Dirichlet
+from pde.fem.dirichlet import Dirichlet, conditions
 from pde.fem.dolfinx_import import Dolfinx, load
 from pde.fem.errors import FemError, FemSolverError
 from pde.fem.form import LinearForm, assembled_number, with_fixed_quadrature
@@ -52,7 +52,8 @@ class Reduced:
 
     After a call, the functions of state and control hold the values at that call's x. Answers are kept for the last x;
     after changing other data of the forms, call `forget`. The same x gives the same bits, whatever was asked before.
-    Under MPI every process holds all of x and asks the same; see `pde.fem.numbering`.
+    Under MPI every process holds all of x and asks the same; see `pde.fem.numbering`. There the same x gives the same
+    numbers to rounding, and the same bits on every process: MUMPS adds up messages in the order of their arrival.
 
     Args:
         residual: F(u, m; v), a UFL form that is linear in one test function of the state's space.
@@ -98,7 +99,7 @@ class Reduced:
             objective,
             state,
             self._control,
-            tuple(bcs),
+            conditions(bcs),
             named(solver),
             None if adjoint_solver is None else named(adjoint_solver),
             newton or {},
@@ -260,7 +261,7 @@ class _Parts:
         F, J = (with_fixed_quadrature(fe, form) for form in controls.in_forms(F, J))
         self.fe, self.controls, self.u, self.ms = fe, controls, u, controls.coefficients
         self.dirichlet = Dirichlet(bcs, V, self.ms)
-        check_controls(controls, F, J, self.dirichlet)
+        check_controls(controls, u, F, J, self.dirichlet)
         self.equation = StateEquation(
             fe, F, u, self.ms, self.dirichlet, solver, adjoint_solver, newton, controls.moves_mesh
         )
@@ -428,9 +429,10 @@ def check_state(fe: Dolfinx, residual: Any, state: Any) -> None:
         )
 
 
-def check_controls(controls: Controls, F: Any, J: Any, dirichlet: Dirichlet) -> None:
-    """Raises: FemError, a control has no influence, or one that cannot be followed. J may be None."""
+def check_controls(controls: Controls, u: Any, F: Any, J: Any, dirichlet: Dirichlet) -> None:
+    """Raises: FemError, a control is the state, has no influence, or one that cannot be followed. J may be None."""
     forms = [F] if J is None else [F, J]
+    controls.check_apart(u)
     for part, link in zip(controls.parts, dirichlet.links, strict=True):
         if part.constant and any(bc.g is part.given._cpp_object for bc in dirichlet.bcs):
             raise FemError("a Constant in a Dirichlet condition cannot be the control: give its value as a Function")

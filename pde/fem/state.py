@@ -17,7 +17,8 @@ from pde.fem.dolfinx_import import Dolfinx
 from pde.fem.errors import FemSolverError
 from pde.fem.form import LinearForm
 from pde.fem.linear_solver import LinearSolver, configure, reason_name, unset
-from pde.fem.solver_options import NEWTON, SolverOptions
+from pde.fem.numbering import owned_size, total
+from pde.fem.solver_options import CORRECTION, NEWTON, SolverOptions
 
 Vector = NDArray[np.float64]
 
@@ -104,13 +105,47 @@ class StateEquation:
         steps, reason = self._snes.getIterationNumber(), self._snes.getConvergedReason()
         self.counts.newton_steps += steps
         self._take(x)
-        if reason <= 0 or not np.isfinite(x.norm()):
+        if (reason <= 0 or not np.isfinite(x.norm())) and not self._stands_at_rounding(reason):
             name = reason_name(self.fe.PETSc.SNES.ConvergedReason, reason)
             raise FemSolverError(
                 f"the state solve by Newton's method with '{self.forward.options.name}' did not converge ({name}, "
                 f"{steps} steps, residual {self._snes.getFunctionNorm():.1e}): {_NEWTON_REMEDY}"
             )
         self.linearise()
+
+    def _stands_at_rounding(self, reason: int) -> bool:
+        """Whether Newton's method stopped because u is the answer already; it then takes the last step.
+
+        A guess that is nearly the answer (the last time step, the end of a continuation) has a residual that rounding
+        keeps from falling by a factor. There a whole Newton step is small, and the error after it is of the order of
+        its square (Deuflhard 2011, section 2.1). Small is judged for velocity and pressure each: the larger would hide
+        what the smaller still has to go.
+        """
+        stuck = self.fe.PETSc.SNES.ConvergedReason
+        if reason not in (stuck.DIVERGED_LINE_SEARCH, stuck.DIVERGED_MAX_IT):
+            return False
+        self.linearise()
+        try:
+            step = self.forward.solve(self.residual(), "state")
+        except FemSolverError:
+            return False
+        u, comm = self.u.x.array, self.K.comm.tompi4py()
+        for dofs in self._fields():
+            moved, size = (total(comm, float(values[dofs] @ values[dofs])) for values in (step, u))
+            if not moved <= CORRECTION**2 * size:
+                return False
+        u -= step
+        self.counts.newton_steps += 1
+        return True
+
+    def _fields(self) -> list[NDArray[np.int32]]:
+        """Degrees of freedom of each part of a mixed space that this process owns; of another space, all."""
+        V = self.u.function_space
+        owned = owned_size(V)
+        if V.num_sub_spaces == 0 or V.dofmap.index_map_bs > 1:
+            return [np.arange(owned, dtype=np.int32)]
+        parts = (np.unique(V.sub(k).collapse()[1]) for k in range(V.num_sub_spaces))
+        return [part[part < owned] for part in parts]
 
     def residual(self) -> Vector:
         """F(u, m; .) on the free degrees of freedom, zero on the fixed ones."""

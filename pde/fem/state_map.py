@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pde.fem.control import Inner, checked
 from pde.fem.controls import Controls
-from pde.fem.dirichlet import Dirichlet
+from pde.fem.dirichlet import Dirichlet, conditions
 from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemError
 from pde.fem.form import LinearForm, with_fixed_quadrature
@@ -63,8 +63,8 @@ class StateMap:
         (form,) = controls.in_forms(residual)
         F = with_fixed_quadrature(fe, form)
         self._u, self._numbering = state, Numbering(fe, V)
-        self._dirichlet = Dirichlet(tuple(bcs), V, controls.coefficients)
-        check_controls(controls, F, None, self._dirichlet)
+        self._dirichlet = Dirichlet(conditions(bcs), V, controls.coefficients)
+        check_controls(controls, state, F, None, self._dirichlet)
         chosen = named(solver), None if adjoint_solver is None else named(adjoint_solver)
         self._equation = StateEquation(
             fe, F, state, controls.coefficients, self._dirichlet, *chosen, newton or {}, controls.moves_mesh

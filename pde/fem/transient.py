@@ -25,7 +25,7 @@ import numpy as np
 from optim.space import Space
 from pde.fem.control import Inner
 from pde.fem.controls_in_time import ControlsInTime
-from pde.fem.dirichlet import Dirichlet
+from pde.fem.dirichlet import Dirichlet, conditions
 from pde.fem.dolfinx_import import load
 from pde.fem.errors import FemError
 from pde.fem.form import with_fixed_quadrature
@@ -117,11 +117,12 @@ class Transient:
 
         dt = duration / steps
         controls = ControlsInTime(fe, control, V.mesh, active, inner, per_step, dt * chosen.weights(steps))
+        controls.check_apart(state)
         F, M, j, phi = (
             None if form is None else with_fixed_quadrature(fe, controls.in_forms(form)[0])
             for form in (residual, mass, running, terminal)
         )
-        dirichlet = Dirichlet(tuple(bcs), V, controls.coefficients)
+        dirichlet = Dirichlet(conditions(bcs), V, controls.coefficients)
         starts = next((k for k, m in enumerate(controls.coefficients) if initial is m), None)
         _check_controls(controls, (F, M, j), phi, starts, dirichlet)
 

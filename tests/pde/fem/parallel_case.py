@@ -199,8 +199,12 @@ if __name__ == "__main__":
         **failure(),
         **bounded_state(Path(sys.argv[1]).parent),
     }
-    planned = in_time(Budget(4500))
-    assert all(figures[name] == value for name, value in planned.items())
+    # A schedule changes no bit of a derivative. On several processes the solver does: MUMPS adds up what they send in
+    # the order in which it arrives. One matrix of 289 rows with one right-hand side, solved 60 times on two processes,
+    # had two answers 5e-16 apart, whatever ICNTL(13), (20), (27) and (48) were; SuperLU_DIST on six processes had 60.
+    for name, value in in_time(Budget(4500)).items():
+        allowed = 0.0 if comm.size == 1 else 1e-13 * abs(value)
+        assert abs(figures[name] - value) <= allowed, (name, figures[name], value)
     # The same bits on every process, or optimizers would part.
     assert len(set(comm.allgather(json.dumps(figures)))) == 1
     if comm.rank == 0:

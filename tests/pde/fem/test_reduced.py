@@ -1,6 +1,8 @@
 """Derivatives of PDE-constrained functionals: every kind of control and space, known answers, failures that speak."""
 
 import importlib.util
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,6 +63,17 @@ def nonlinear(fe, s, **more):
     F += -(2 + m) * v * ufl.dx + ufl.exp(m) * (u - 0.2) * v * ufl.ds
     J = ((u - 1) ** 2 + u * m**3) * ufl.dx + u**3 * ufl.ds
     return Reduced(F, J, u, m, **more)
+
+
+def test_the_package_names_its_functionals_without_loading_dolfinx():
+    code = (
+        "import sys, pde.fem\n"
+        "from pde.fem.reduced import Reduced\nfrom pde.fem.state_map import StateMap\n"
+        "from pde.fem.transient import Transient\n"
+        "assert (pde.fem.Reduced, pde.fem.StateMap, pde.fem.Transient) == (Reduced, StateMap, Transient)\n"
+        "assert 'dolfinx' not in sys.modules and not hasattr(pde.fem, 'Reduce')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 # -- known answers ----------------------------------------------------------------------------------------------------
@@ -390,6 +403,41 @@ def test_newton_without_a_solution_raises_and_recovers(fe):
     assert J.value(np.ones(1)) == f
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
+def test_a_guess_that_is_the_answer_is_one(fe, unit):
+    # In large units the residual of the answer itself is above snes_atol, and cannot fall by snes_rtol any more.
+    s, ufl = square(fe), fe.ufl
+    bcs = [fe.fem.dirichletbc(0.0, dofs(fe, s.V, left), s.V)]
+    F = unit * ((1 + s.u**2) * ufl.exp(s.m) * ufl.inner(ufl.grad(s.u), ufl.grad(s.v)) - (2 + s.m) * s.v) * ufl.dx
+    J = Reduced(F, (s.u - 1) ** 2 * ufl.dx + s.u**3 * ufl.ds, s.u, s.m, bcs)
+    x = 0.3 * np.cos(np.arange(J.n))
+    f, df = J.value_grad(x)
+    for off in (0.0, 1e-12, 1e-7):
+        J.value(x + off)
+        near = Reduced(F, (s.u - 1) ** 2 * ufl.dx + s.u**3 * ufl.ds, s.u, s.m, bcs)  # from the state there
+        there = near.value_grad(x)
+        assert there[0] == pytest.approx(f, rel=1e-13)
+        assert there[1] == pytest.approx(df, abs=1e-13 * np.abs(df).max())
+
+
+def test_a_small_part_of_a_state_does_not_hide_behind_a_large_one(fe):
+    # -Laplace a = m e^a as above, without a solution; beside b = 1e20 every step of a is nothing.
+    ufl, fem = fe.ufl, fe.fem
+    mesh = fe.mesh.create_unit_square(fe.MPI.COMM_SELF, 4, 4)
+    W = fem.functionspace(mesh, fe.basix.ufl.mixed_element([fe.basix.ufl.element("Lagrange", "triangle", 1)] * 2))
+    w, m = fem.Function(W), fem.Constant(mesh, 12.0)
+    (a, b), (v, q) = ufl.split(w), ufl.split(ufl.TestFunction(W))
+    A = W.sub(0).collapse()[0]
+    w.x.array[W.sub(1).collapse()[1]] = 1e20
+    facets = fe.mesh.locate_entities_boundary(mesh, 1, everywhere)
+    held = fem.dirichletbc(fem.Function(A), fem.locate_dofs_topological((W.sub(0), A), 1, facets), W.sub(0))
+    F = (ufl.inner(ufl.grad(a), ufl.grad(v)) - m * ufl.exp(a) * v + (1e-20 * b - 1) * q) * ufl.dx
+    J = Reduced(F, a**2 * ufl.dx, w, m, [held])
+    with pytest.raises(FemSolverError, match="Newton's method"):
+        J.value(J.x0)
+    assert J.value(np.ones(1)) > 0  # nor is it a hindrance where there is a solution
+
+
 def test_a_state_that_nothing_holds_raises(fe):
     s, ufl = square(fe), fe.ufl
     F = (ufl.inner(ufl.grad(s.u), ufl.grad(s.v)) - s.m * s.v) * ufl.dx
@@ -433,6 +481,12 @@ def test_statements_that_do_not_fit_are_refused(fe):
         Reduced(F, J, s.u, fe.fem.Function(s.M))
     with pytest.raises(FemError, match="must be UFL forms"):
         Reduced(s.u * s.v, J, s.u, s.m)
+    for control in (s.u, [s.m, s.u]):
+        with pytest.raises(FemError, match="the control is the state itself"):
+            Reduced(F, J, s.u, control)
+    for bcs in (fe.fem.dirichletbc(0.0, dofs(fe, s.V, left), s.V), [s.m]):
+        with pytest.raises(FemError, match=r"bcs must be a list of Dirichlet conditions: bcs=\["):
+            Reduced(F, J, s.u, s.m, bcs)
     constant = fe.fem.Constant(s.mesh, 1.0)
     held = fe.fem.dirichletbc(constant, dofs(fe, s.V, left), s.V)
     with pytest.raises(FemError, match="cannot be the control"):

@@ -152,7 +152,8 @@ def test_a_singular_equation_is_not_refined_into_an_answer(fe):
     u, m, v = fe.fem.Function(V), fe.fem.Function(V), ufl.TestFunction(V)
     m.x.array[:] = 1.0
     J = Reduced((ufl.inner(ufl.grad(u), ufl.grad(v)) - m * v) * ufl.dx, u**2 * ufl.dx, u, m)
-    with pytest.raises(FemSolverError, match="state solve with 'direct' did not converge"):
+    # The solver itself was content: no reason of its own is told beside the residual.
+    with pytest.raises(FemSolverError, match=r"state solve with 'direct' did not converge \(1 iterations, relative"):
         J.value(J.x0)
 
 

@@ -437,6 +437,8 @@ def test_what_does_not_fit_is_said_in_one_sentence(fe):
         ({"per_step": True, "terminal": s.m * s.dx}, "leave per_step out"),
         ({"mass": s.m * s.u * s.v * s.dx}, "the mass contains the control"),
         ({"bcs": [g], "control": number}, "give its value as a Function"),
+        ({"bcs": g}, "bcs must be a list of Dirichlet conditions"),
+        ({"control": s.u}, "the control is the state itself"),
         ({"control": motion}, "the mesh stays as it is"),
         ({"control": [s.m, number], "per_step": [True]}, "give per_step once, or as a list of 2"),
         ({"control": [s.m, number]}, "J does not depend on it"),
@@ -470,3 +472,25 @@ def test_a_step_that_fails_is_named_and_leaves_no_files(fe, tmp_path, monkeypatc
     assert J.value_grad(np.array([0.2]))[1] > 0  # and it can go on
     J.forget()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("scheme", ["implicit-euler", "crank-nicolson", "bdf2"])
+def test_a_plate_that_has_come_to_rest_stays_there(fe, scheme):
+    # (1 + u) du/dx is the same everywhere: (1 + u)^2 = 1 + 3 x. In large units the residual of rest is above snes_atol.
+    s, power = line(fe), 1e6
+    dofs, _ = ends(fe, s)
+    s.u.interpolate(lambda x: np.sqrt(1 + 3 * x[0]) - 1)
+    hold = [fe.fem.dirichletbc(value, dofs[k : k + 1], s.V) for k, value in ((0, 0.0), (1, 1.0))]
+    m = fe.fem.Constant(s.mesh, 0.0)
+    F = power * ((1 + s.u) * s.u.dx(0) * s.v.dx(0) - m * s.v) * s.dx
+    J = Transient(
+        F, s.u, m, terminal=s.u * s.dx, mass=power * s.u * s.v * s.dx, duration=40.0, steps=40, scheme=scheme,
+        bcs=hold,
+    )  # fmt: skip
+    f, df = J.value_grad(np.zeros(1))
+    still = s.u.x.array.copy()
+    assert f == pytest.approx(5 / 9, abs=5e-3)  # of sqrt(1 + 3 x) - 1
+    h = 1e-4
+    assert df[0] == pytest.approx((J.value(np.array([h])) - J.value(np.array([-h]))) / (2 * h), rel=1e-7)
+    J.value(np.zeros(1))
+    assert np.array_equal(s.u.x.array, still)
