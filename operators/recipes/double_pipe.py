@@ -1,8 +1,12 @@
 """The double-pipe family (`pde.problems.double_pipe`, B5b): channels for two inflows and two outflows.
 
-Members differ in their start and in the share that may be fluid. The operator sees the density and the inverse
-permeability at the vertices, and answers with velocity and pressure there. Velocities are quadratic: their changes at
-the midpoints of edges are splines of those at the vertices.
+Members differ in their start and in the share that may be fluid; both enter the state by the density alone. The
+operator sees the density at the vertices, 21 x 21, and answers with velocity and pressure there. Velocities are
+quadratic: their changes at the midpoints of edges are splines of those at the vertices.
+
+It learns from errors of states alone. On admissible velocities the dissipation is nearly stationary at the solved one,
+so that the part of the gradient that comes through the state is a fifth of the whole. A sensitivity loss made that
+part better and the hybrid worse: it ended in other optima more often.
 """
 
 from dataclasses import dataclass
@@ -80,11 +84,16 @@ RECIPE = Recipe(
     settings=settings,
     kept=(0, 1),
     training=TrainingSettings(
-        steps=1500, reach=16, validate_every=100, augment=False, weights=Weights(state=5.0, sensitivity=0.5)
+        steps=1000,
+        rate=4e-3,
+        reach=16,
+        validate_every=100,
+        augment=False,
+        weights=Weights(state=5.0),
     ),
     record={"cap": float("inf")},
     keep=16,
-    runs=range(60),
+    runs=range(100),
     unseen=range(100, 120),
     probe=0.1,
     hybrid=HybridSettings(radius=0.5 * (LENGTH * HEIGHT) ** 0.5, inner_steps=30, resolution=1e-6),

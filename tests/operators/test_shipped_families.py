@@ -11,9 +11,11 @@ from operators.hybrid_settings import HybridSettings
 from operators.models import card
 from operators.recipes import WEIGHTS, find, shipped
 from operators.trajectories import record
+from optim.result import Stop
 
 SHIPPED = sorted(path.stem for path in WEIGHTS.glob("*.safetensors") if path.stem != "inversion")
-STATE = {"reactor": 0.03}
+STATE = {"double_pipe": 0.03, "reactor": 0.03}
+EARLY = {"double_pipe": 0.025, "reactor": 0.05}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -24,6 +26,15 @@ def test_the_card_tells_how_the_weights_were_made_and_that_they_are_small(name: 
     assert f"formgrad operator train {name}" in about["command"]
     assert about["runs"][2] == len(recipe.runs) * 9 // 10  # the rest chose the best weights
     assert about["cpu_seconds"] < 1800
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_states_at_the_beginning_of_unseen_paths(name: str) -> None:
+    """Where states change most: the first iterates of short runs, each from a neighbour."""
+    pytest.importorskip("dolfinx_solver", reason="DOLFINx is not installed")
+    recipe = find(name)
+    begun = [record(recipe.member(n), n, stop=Stop(max_iter=6), **recipe.record) for n in (110, 111, 112)]
+    assert along(shipped(name), recipe.member, begun).state <= EARLY[name]
 
 
 @pytest.mark.slow
