@@ -26,6 +26,8 @@ VARIANTS = {
     "state": ("state", True),
     "none": ("none", True),
     "plain": ("increment", False),
+    "state_plain": ("state", False),
+    "none_plain": ("none", False),
 }
 
 
@@ -143,13 +145,17 @@ def row(case: Case, ground: Ground, steps: int, looks: int) -> dict[str, Any]:
 def costs(cases: Sequence[Case], ground: Ground, rounds: int = 2) -> dict[str, float]:
     """CPU seconds of a step by "kind output plain" or "kind output curved": the least of several, taken in turns, so
     that what else the machine does is in none of them or in all."""
-    wanted = {(c.kind, c.output, curved): c for c in cases for curved in ((False, True) if c.curved else (False,))}
     least: dict[str, float] = {}
     for _ in range(rounds):
-        for (kind, output, curved), case in wanted.items():
-            name = name_of(kind, output, curved)
+        for name, (case, curved) in needed(cases).items():
             least[name] = min(least.get(name, np.inf), _timed(case, ground, curved))
     return {name: round(value, 6) for name, value in least.items()}
+
+
+def needed(cases: Sequence[Case]) -> dict[str, tuple[Case, bool]]:
+    """The steps that the cases consist of, by name: a case that has such steps, and whether they are curved."""
+    kinds = ((case, curved) for case in cases for curved in ((False, True) if case.curved else (False,)))
+    return {name_of(case.kind, case.output, curved): (case, curved) for case, curved in kinds}
 
 
 def name_of(kind: str, output: str, curved: bool) -> str:

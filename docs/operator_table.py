@@ -26,12 +26,15 @@ KINDS = {
 }
 PROBLEMS = {"inversion": "B3 inversion", "reactor": "B7 reactor", "points": "B3 at scattered points"}
 WAYS = {
-    ("base", "time"): "increment, reference, sensitivity",
-    ("base", "steps"): "the same, equal steps",
-    ("plain", "time"): "no sensitivity loss",
-    ("state", "time"): "state output",
-    ("none", "time"): "no reference",
+    "base": "increment, reference, sensitivity",
+    "plain": "no sensitivity loss",
+    "state": "state output",
+    "state_plain": "state output, no sensitivity loss",
+    "none": "no reference",
+    "none_plain": "no reference, no sensitivity loss",
 }
+BUDGETS = {"time": "equal time", "steps": "equal steps"}
+FIGURES = "state, unseen paths | gradient, paths | cosine, paths | gradient, probe | cosine, probe |"
 TICKS = (0.2, 0.5, 1, 2, 3, 5, 10, 20, 50)  # per cent
 LONG = 50.0  # CPU seconds, from which a row is one of the long trainings
 
@@ -47,28 +50,39 @@ def main() -> None:
 
 
 def draw_rows(rows: list[dict[str, Any]], nothing: dict[str, Any], picture: Path) -> None:
-    """State errors on unseen paths: a panel per problem, a line per way, a mark per kind, whiskers over the seeds."""
+    """State errors on unseen paths: problems side by side, budgets below each other, a line per way, a mark per kind,
+    whiskers over the seeds."""
     problems = [name for name in PROBLEMS if any(row["problem"] == name for row in rows)]
+    ways = [name for name in WAYS if any(row["variant"] == name for row in rows)]
     figure, axes = plt.subplots(
-        1, len(problems), figsize=(4.4 * len(problems), 3.6), layout="constrained", squeeze=False
+        len(BUDGETS), len(problems), figsize=(4.4 * len(problems), 6.4), layout="constrained", squeeze=False
     )
-    for axis, problem in zip(axes[0], problems, strict=True):
-        lines = summary([row for row in rows if row["problem"] == problem])
-        for colour, (kind, title) in enumerate(KINDS.items()):
-            own = {(line["variant"], line["budget"]): line["state"] for line in lines if line["kind"] == kind}
-            places = [place for place, way in enumerate(WAYS) if way in own]
-            if not places:
+    for line, budget in zip(axes, BUDGETS, strict=True):
+        for axis, problem in zip(line, problems, strict=True):
+            own = [row for row in rows if (row["problem"], row["budget"]) == (problem, budget)]
+            if not own:
+                axis.axis("off")
                 continue
-            middle, low, high = 100 * np.array([own[way] for way in WAYS if way in own]).T
-            height = np.array(places) + 0.15 * (colour - 1)
-            axis.errorbar(middle, height, xerr=(middle - low, high - middle), fmt="o", color=f"C{colour}", label=title)
-        axis.axvline(3, color="grey", linestyle=":", linewidth=1)
-        axis.axvline(100 * nothing[problem]["state"], color="grey", linewidth=1)
-        axis.set(title=PROBLEMS[problem], xlabel="state error on unseen paths, %", xlim=(0, None))
-        axis.set_yticks(range(len(WAYS)), list(WAYS.values()) if axis is axes[0, 0] else [""] * len(WAYS))
-        axis.set_ylim(len(WAYS) - 0.5, -0.5)
+            draw_marks(axis, own, ways)
+            axis.axvline(3, color="grey", linestyle=":", linewidth=1)
+            axis.axvline(100 * nothing[problem]["state"], color="grey", linewidth=1)
+            axis.set(title=f"{PROBLEMS[problem]}, {BUDGETS[budget]}", xlim=(0, None))
+            axis.set_xlabel("state error on unseen paths, %")
+            axis.set_yticks(range(len(ways)), [WAYS[way] for way in ways] if axis is line[0] else [""] * len(ways))
+            axis.set_ylim(len(ways) - 0.5, -0.5)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(KINDS), fontsize=8)
     save(figure, picture)
+
+
+def draw_marks(axis: Axes, rows: list[dict[str, Any]], ways: list[str]) -> None:
+    lines = summary(rows)
+    for colour, (kind, title) in enumerate(KINDS.items()):
+        own = {line["variant"]: line["state"] for line in lines if line["kind"] == kind}
+        if not own:
+            continue
+        middle, low, high = 100 * np.array([own[way] for way in ways if way in own]).T
+        height = np.array([place for place, way in enumerate(ways) if way in own]) + 0.15 * (colour - 1)
+        axis.errorbar(middle, height, xerr=(middle - low, high - middle), fmt="o", color=f"C{colour}", label=title)
 
 
 def draw_curves(rows: list[dict[str, Any]], picture: Path) -> None:
@@ -80,7 +94,7 @@ def draw_curves(rows: list[dict[str, Any]], picture: Path) -> None:
     for axis, problem in zip(axes[0], problems, strict=True):
         for colour, (kind, title) in enumerate(KINDS.items()):
             for row in (row for row in rows if (row["problem"], row["kind"]) == (problem, kind)):
-                curve(axis, row, f"C{colour}", title)
+                curve(axis, row, f"C{colour}", f"{title}, {row['steps']} steps" if row["seed"] == 0 else None)
         axis.set(
             title=PROBLEMS[problem], xlabel="CPU seconds", ylabel="state error on validation runs, %", yscale="log"
         )
@@ -92,9 +106,9 @@ def draw_curves(rows: list[dict[str, Any]], picture: Path) -> None:
     save(figure, picture)
 
 
-def curve(axis: Axes, row: dict[str, Any], colour: str, title: str) -> None:
+def curve(axis: Axes, row: dict[str, Any], colour: str, label: str | None) -> None:
     _, seconds, error = np.array(row["curve"]).T
-    axis.plot(seconds, 100 * error, "o-", color=colour, markersize=3, label=f"{title}, {row['steps']} steps")
+    axis.plot(seconds, 100 * error, "o-", color=colour, markersize=3, label=label)
 
 
 def save(figure: Any, picture: Path) -> None:
@@ -103,47 +117,44 @@ def save(figure: Any, picture: Path) -> None:
 
 
 def written(rows: list[dict[str, Any]]) -> str:
-    """The tables in Markdown: mean over the seeds, and least to largest of the state error."""
+    """The tables in Markdown, one for each problem and budget."""
     text = []
     for problem, title in PROBLEMS.items():
-        lines = summary([row for row in rows if row["problem"] == problem])
-        if not lines:
-            continue
-        text += [
-            "",
-            f"**{title}**",
-            "",
-            "| how | network | seeds | steps | CPU s | state, unseen paths | gradient, paths ",
-        ]
-        text[-1] += "| cosine, paths | gradient, probe | cosine, probe |"
-        text.append("|---" * 10 + "|")
-        for way, name in WAYS.items():
-            for kind, network in KINDS.items():
-                own = [x for x in lines if (x["variant"], x["budget"], x["kind"]) == (*way, kind)]
-                text += [line_of(name, network, line) for line in own]
+        for budget, equal in BUDGETS.items():
+            lines = summary([row for row in rows if (row["problem"], row["budget"]) == (problem, budget)])
+            if not lines:
+                continue
+            text += ["", f"**{title}, {equal}**", "", f"| how | network | seeds | steps | CPU s | {FIGURES}"]
+            text.append("|---" * 10 + "|")
+            for way, name in WAYS.items():
+                for kind, network in KINDS.items():
+                    own = [line for line in lines if (line["variant"], line["kind"]) == (way, kind)]
+                    text += [line_of([name, network], line) for line in own]
     return "\n".join(text)
 
 
 def written_long(rows: list[dict[str, Any]]) -> str:
-    """The long trainings, one row each."""
-    text = ["", "| problem | network | steps | CPU s | state, unseen paths | gradient, paths | cosine, paths "]
-    text[-1] += "| gradient, probe | cosine, probe |"
-    text.append("|---" * 9 + "|")
-    places = list(PROBLEMS), list(KINDS)
-    for row in sorted(rows, key=lambda row: (places[0].index(row["problem"]), places[1].index(row["kind"]))):
-        cells = [PROBLEMS[row["problem"]], KINDS[row["kind"]], str(row["steps"]), f"{row['cpu_seconds']:.0f}"]
-        cells += [f"{100 * row['state']:.2f} %", f"{row['gradient']:.2f}", f"{row['cosine']:.3f}"]
-        cells += [f"{row['probe_gradient']:.3f}", f"{row['probe_cosine']:.4f}"]
-        text.append("| " + " | ".join(cells) + " |")
+    """The long trainings."""
+    text = ["", f"| problem | network | seeds | steps | CPU s | {FIGURES}", "|---" * 10 + "|"]
+    for problem, title in PROBLEMS.items():
+        lines = summary([row for row in rows if row["problem"] == problem])
+        for kind, network in KINDS.items():
+            text += [line_of([title, network], line) for line in lines if line["kind"] == kind]
     return "\n".join(text)
 
 
-def line_of(name: str, network: str, x: dict[str, Any]) -> str:
-    state, low, high = (f"{100 * value:.2f}" for value in x["state"])
-    state += " %" if x["seeds"] == 1 else f" % ({low} to {high})"
-    cells = [name, network, x["seeds"], f"{x['steps']:.0f}", f"{x['cpu_seconds']:.0f}", state]
-    cells += [f"{x['gradient'][0]:.2f}", f"{x['cosine'][0]:.3f}", f"{x['probe_gradient'][0]:.3f}"]
-    return "| " + " | ".join(map(str, [*cells, f"{x['probe_cosine'][0]:.4f}"])) + " |"
+def line_of(names: list[str], x: dict[str, Any]) -> str:
+    """Means over the seeds; of the state and of the gradient at the probe step also least and largest."""
+    state = spread([100 * value for value in x["state"]], x["seeds"], "{:.2f}", " %")
+    cells = [*names, x["seeds"], f"{x['steps']:.0f}", f"{x['cpu_seconds']:.0f}", state]
+    cells += [f"{x['gradient'][0]:.2f}", f"{x['cosine'][0]:.3f}"]
+    cells += [spread(x["probe_gradient"], x["seeds"], "{:.3f}"), f"{x['probe_cosine'][0]:.4f}"]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def spread(figures: list[float], seeds: int, form: str, unit: str = "") -> str:
+    middle, low, high = map(form.format, figures)
+    return middle + unit + (f" ({low} to {high})" if seeds > 1 else "")
 
 
 if __name__ == "__main__":

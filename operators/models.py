@@ -73,6 +73,7 @@ class Operator(nn.Module):
         reference: Reference | None = None,
         mask: Tensor | None = None,
         weights: Tensor | None = None,
+        still: Tensor | None = None,
     ) -> Tensor:
         """State at x, (B, M, outputs); see `operators.reference`.
 
@@ -83,10 +84,17 @@ class Operator(nn.Module):
             raise OperatorError(f"x has shape {tuple(x.shape)}: give (batch, points, {self.settings.inputs})")
         size = torch.ones((), dtype=x.dtype, device=x.device)
         if reference is not None:
-            if self.settings.homogeneous:
-                size = size_of(reference[1])
-            reference = self.of_inputs(reference[0]), self.of_states(reference[1] / size)
-        return size * self.of_states.back(self.inner(self.of_inputs(x), reference, mask, weights))
+            reference, size = self._scaled(reference)
+        return size * self.of_states.back(self.inner(self.of_inputs(x), reference, mask, weights, still))
+
+    def still(self, reference: Reference, mask: Tensor | None = None, weights: Tensor | None = None) -> Tensor | None:
+        """What all queries from one reference share, to be handed to each of them; None where they share nothing."""
+        return self.inner.still(self._scaled(reference)[0], mask, weights)
+
+    def _scaled(self, reference: Reference) -> tuple[Reference, Tensor]:
+        x_r, u_r = reference
+        size = size_of(u_r) if self.settings.homogeneous else torch.ones((), dtype=u_r.dtype, device=u_r.device)
+        return (self.of_inputs(x_r), self.of_states(u_r / size)), size
 
     def jvp(self, x: Tensor, h: Tensor, reference: Reference | None = None) -> tuple[Tensor, Tensor]:
         """State at x, and its change along h : (B, M, inputs)."""

@@ -26,6 +26,10 @@ class Network(Protocol):
         """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r)"""
         ...
 
+    def still(self, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None) -> Tensor:
+        """Psi(x_r; x_r, u_r)"""
+        ...
+
 
 class ReferenceOperator(nn.Module):
     """Any network of `operators.networks`, in normalised units.
@@ -46,12 +50,14 @@ class ReferenceOperator(nn.Module):
         reference: tuple[Tensor, Tensor] | None = None,
         mask: Tensor | None = None,
         weights: Tensor | None = None,
+        still: Tensor | None = None,
     ) -> Tensor:
         """State at x.
 
         Args:
             x: (B, M, inputs). reference: x_r : (B, M, inputs) and u_r : (B, M, outputs), on the same points in the same
                 order. mask: (B, M), true at real points. weights: (B, M), quadrature weights.
+            still: what `still` has answered for this reference, so that it is not worked out again.
 
         Returns:
             (B, M, outputs)
@@ -68,4 +74,14 @@ class ReferenceOperator(nn.Module):
             raise OperatorError(f"the reference has {tuple(x_r.shape)} where the query has {tuple(x.shape)}")
         if self.settings.output == "state":
             return self.psi(x, reference, mask, weights)
+        if still is not None:
+            return u_r + (self.psi(x, reference, mask, weights) - still)
         return u_r + cast(Network, self.psi).increment(x, (x_r, u_r), mask, weights)
+
+    def still(
+        self, reference: tuple[Tensor, Tensor], mask: Tensor | None = None, weights: Tensor | None = None
+    ) -> Tensor | None:
+        """The part of an increment that no query enters, Psi(x_r; x_r, u_r) : (B, M, outputs); None of a state."""
+        if self.settings.output == "state":
+            return None
+        return cast(Network, self.psi).still(reference, mask, weights)

@@ -56,4 +56,8 @@ class GeometryNetwork(nn.Module):
         self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
     ) -> Tensor:
         """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r)"""
-        return self(x, reference, mask, weights) - self(reference[0], reference, mask, weights)
+        return self(x, reference, mask, weights) - self.still(reference, mask, weights)
+
+    def still(self, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None) -> Tensor:
+        """Psi(x_r; x_r, u_r)"""
+        return self(reference[0], reference, mask, weights)

@@ -49,11 +49,13 @@ class PointNetwork(nn.Module):
         self, x: Tensor, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None
     ) -> Tensor:
         """Psi(x; x_r, u_r) - Psi(x_r; x_r, u_r); the two passes share what is embedded of the reference."""
-        x_r, _ = reference
         anchored = self._anchored(reference)
-        there = self._asked(x) + self.change(x - x_r) + anchored
-        here = self._asked(x_r) + self.change(torch.zeros_like(x_r[:1, :1])) + anchored
-        return self._mixed(there, mask, weights) - self._mixed(here, mask, weights)
+        there = self._asked(x) + self.change(x - reference[0]) + anchored
+        return self._mixed(there, mask, weights) - self._mixed(self._unmoved(reference[0], anchored), mask, weights)
+
+    def still(self, reference: tuple[Tensor, Tensor], mask: Tensor | None, weights: Tensor | None) -> Tensor:
+        """Psi(x_r; x_r, u_r)"""
+        return self._mixed(self._unmoved(reference[0], self._anchored(reference)), mask, weights)
 
     def _asked(self, x: Tensor) -> Tensor:
         waves = [turn(f * x[..., : self.dim]) for f in self.frequencies for turn in (torch.sin, torch.cos)]
@@ -62,6 +64,9 @@ class PointNetwork(nn.Module):
     def _anchored(self, reference: tuple[Tensor, Tensor]) -> Tensor:
         x_r, u_r = reference
         return self.other(x_r) + self.state(u_r)
+
+    def _unmoved(self, x_r: Tensor, anchored: Tensor) -> Tensor:
+        return self._asked(x_r) + self.change(torch.zeros_like(x_r[:1, :1])) + anchored
 
     def _mixed(self, embedded: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor:
         for block in self.blocks:

@@ -1,4 +1,7 @@
-"""A trained operator as a surrogate: the design enters as a feature of the points, the anchor is its reference."""
+"""A trained operator as a surrogate: the design enters as a feature of the points, the anchor is its reference.
+
+An increment is the difference of two passes of the network; the one at the reference is made once for each anchor.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +12,7 @@ from torch import Tensor
 
 from operators.models import Operator
 from operators.surrogates import Pull, Vector
-from operators.view import Anchor, View, predict
+from operators.view import Anchor, Seen, View, predict
 
 
 @dataclass
@@ -25,14 +28,16 @@ class Neural:
     shape: tuple[int, int]
     name: str = "neural operator"
     reference: tuple[Tensor, Tensor] | None = field(default=None, repr=False)
+    still: Tensor | None = field(default=None, repr=False)
 
     def anchor(self, x: Vector, u: Vector) -> None:
         with torch.no_grad():
             self.reference = self.features(self._tensor(x)), self._tensor(u).reshape(1, *self.shape)
+            self.still = self.model.still(self.reference)
 
     def state(self, x: Vector) -> tuple[Vector, Pull]:
         design = self._tensor(x).requires_grad_()
-        u = self.model(self.features(design), self.reference)
+        u = self.model(self.features(design), self.reference, still=self.still)
         return _answer(u, design)
 
     def _tensor(self, values: Vector) -> Tensor:
@@ -51,14 +56,14 @@ class Viewed:
     view: View
     name: str = "neural operator"
     referred: bool = True
-    at: Anchor | None = field(default=None, repr=False)
+    at: Seen | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.view = self.view.to(self.model.of_states.mean.dtype)
 
     def anchor(self, x: Vector, u: Vector) -> None:
         if self.referred:
-            self.at = Anchor(self._tensor(x)[None], self._tensor(u)[None])
+            self.at = Seen.of(self.view, Anchor(self._tensor(x)[None], self._tensor(u)[None])).by(self.model)
 
     def state(self, x: Vector) -> tuple[Vector, Pull]:
         design = self._tensor(x).requires_grad_()

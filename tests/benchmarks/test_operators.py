@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from benchmarks import operators as benchmark
 from benchmarks._operator_points import SIDE, drawn, gridded, scattered
-from benchmarks._operator_rows import Case, affordable, name_of, training
+from benchmarks._operator_rows import VARIANTS, Case, affordable, name_of, training
 from operators.recipes import find
 from operators.recipes.inversion import square
 
@@ -53,6 +54,30 @@ def test_steps_follow_from_what_a_plain_and_a_curved_one_cost() -> None:
     plain = Case("inversion", "fno", "plain", "time", 10.0, 2e-3, 0)
     assert affordable(plain, prices, training(plain, find("inversion"))) == 500
     assert training(Case("inversion", "fno", "none", "time", 1.0, 2e-3, 0), find("inversion")).reach == 0
+
+
+def test_what_is_priced_later_is_told_in_the_seconds_of_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    fno, other = (Case("inversion", kind, "plain", "time", 10.0, 2e-3, 0) for kind in ("fno", "virtual_fourier"))
+    asked: list[int] = []
+
+    def measured(cases: list[Case], _: object) -> dict[str, float]:
+        asked.append(len(cases))
+        return {"fno increment plain": 0.01, "virtual_fourier increment plain": 0.03}
+
+    monkeypatch.setattr(benchmark, "costs", measured)
+    known = benchmark.prices({"fno increment plain": 0.02}, [fno, other], Any)  # pyright: ignore[reportArgumentType]
+    assert known == {"fno increment plain": 0.02, "virtual_fourier increment plain": pytest.approx(0.06)}
+    assert benchmark.prices(known, [fno, other], Any) == known  # pyright: ignore[reportArgumentType]
+    assert asked == [2]
+
+
+def test_every_way_is_made_for_every_budget_and_seed() -> None:
+    options = benchmark.arguments(["--variants", *VARIANTS, "--budgets", "time", "steps", "--long", "0"])
+    made = list(benchmark.cases("reactor", options))
+    assert len(made) == len(set(made)) == 6 * 2 * 3 * 3
+    assert {(case.output, case.curved) for case in made} == {
+        (output, curved) for output in ("increment", "state", "none") for curved in (True, False)
+    }
 
 
 def test_a_field_comes_back_from_the_points_and_from_their_grid() -> None:
