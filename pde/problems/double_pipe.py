@@ -69,7 +69,7 @@ def pose(n: int = 24, volume: float = 1 / 3, q: float = 0.1, first_iterations: i
 
     known = {"published": PUBLISHED[n, volume]} if (n, volume) in PUBLISHED and q == 0.1 else {}
     stop = Stop(max_iter=100, tol_kkt=None, tol_x=1e-2, tol_f=1e-5)
-    return Posed(reduced, x0, "mma", stop, known, measure, 0.0, 1.0, limit)
+    return Posed(reduced, x0, "mma", stop, known, measure, 0.0, 1.0, limit, ("velocity", "pressure"))
 
 
 def _parabolas(x: Vector) -> Vector:

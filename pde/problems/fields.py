@@ -49,7 +49,7 @@ def _at(posed: Posed, x: Vector) -> list[Any]:
         J, x = J.J, J.extend(x)
     if isinstance(J, Reduced):
         J.value(x)
-        return _standing(J)
+        return _standing(J, posed.parts)
     return [Curve("control", (np.arange(len(x)) + 0.5) / len(x), x)]
 
 
@@ -57,12 +57,12 @@ def standing(posed: Posed) -> list[Any]:
     """Control and state as they stand, without a solve; nothing where they are not functions on a mesh."""
     J: Any = posed.J
     J = J.J if isinstance(J, Filtered) else J
-    return gathered(_standing(J)) if isinstance(J, Reduced) else []
+    return gathered(_standing(J, posed.parts)) if isinstance(J, Reduced) else []
 
 
-def _standing(J: Reduced) -> list[Any]:
+def _standing(J: Reduced, parts: tuple[str, ...]) -> list[Any]:
     names = ["control"] if len(J.controls) == 1 else [f"control {k + 1}" for k in range(len(J.controls))]
-    return [*map(_copy, J.controls, names), *_parts(J.state)]
+    return [*map(_copy, J.controls, names), *_parts(J.state, parts)]
 
 
 def _last(J: Transient, x: Vector) -> list[Any]:
@@ -73,11 +73,12 @@ def _last(J: Transient, x: Vector) -> list[Any]:
     return [_copy(at, "state at the end")]
 
 
-def _parts(state: Any) -> list[Any]:
+def _parts(state: Any, names: tuple[str, ...]) -> list[Any]:
     """The components of a mixed state, or the state."""
     V = state.function_space
     if V.num_sub_spaces and V.dofmap.index_map_bs == 1:
-        return [_copy(state.sub(k).collapse(), f"state {k + 1}") for k in range(V.num_sub_spaces)]
+        names = names or tuple(f"state {k + 1}" for k in range(V.num_sub_spaces))
+        return [_copy(state.sub(k).collapse(), name) for k, name in enumerate(names)]
     return [_copy(state, "state")]
 
 

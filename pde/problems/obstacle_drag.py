@@ -84,7 +84,7 @@ def pose(n: int = 16, *, comm: Any = None) -> Posed:
 
     known = {"front_angle": 90.0, "back_angle": 90.0, "area_change": 0.0}
     stop = Stop(max_iter=250, tol_kkt=1e-3)
-    return Posed(reduced, reduced.x0, "sqp", stop, known, measure, constraints=kept)
+    return Posed(reduced, reduced.x0, "sqp", stop, known, measure, constraints=kept, parts=("velocity", "pressure"))
 
 
 def wedge(outline: Vector, reach: float = 0.03) -> float:

@@ -34,6 +34,7 @@ class Posed:
         stop: when it is solved.
         known: figures of the exact or published answer, by name; "objective" among them where there is one.
         measure: x -> the same figures at x, and others.
+        parts: what the components of a mixed state are.
     """
 
     J: Objective
@@ -45,6 +46,7 @@ class Posed:
     lower: float | Vector | None = None
     upper: float | Vector | None = None
     constraints: tuple[Constraint, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @property
     def problem(self) -> Problem:

@@ -84,7 +84,8 @@ def pose(
     known = {"plug_flow_yield": BEST["yield"]} if k == 1.0 else {}
     x0 = by_place(fe, M, np.random.default_rng(0).uniform(0.4, 0.6, reduced.n))
     stop = Stop(max_iter=60, tol_kkt=1e-6, tol_x=1e-3)
-    return Posed(J_of_design, x0, "lbfgs", stop, known, measure, 0.0, 1.0)
+    seen = ("velocity", "pressure", "concentration")
+    return Posed(J_of_design, x0, "lbfgs", stop, known, measure, 0.0, 1.0, parts=seen)
 
 
 def _ends_and_walls(fe: Dolfinx, W: Any, width: float) -> list[Any]:

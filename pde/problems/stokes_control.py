@@ -53,4 +53,5 @@ def pose(n: int = 12, nu: float = 1.0, alpha: float = 1e-2, kappa: float = 1.0, 
 
     best = (nu * alpha * kappa) ** 2 / 2 * LAPLACE_SQUARE + alpha * kappa**2 / 2 * V_SQUARE
     known = {"objective": best, "state_error": 0.0, "control_error": 0.0}
-    return Posed(reduced, reduced.x0, "newton_cg", Stop(max_iter=20, tol_kkt=1e-9), known, measure)
+    stop = Stop(max_iter=20, tol_kkt=1e-9)
+    return Posed(reduced, reduced.x0, "newton_cg", stop, known, measure, parts=("velocity", "pressure"))

@@ -63,4 +63,5 @@ def pose(n: int = 16, alpha: float = 10.0, nu: float = 1.0, *, comm: Any = None)
         return {"objective": reduced.value(x), "at_rest": at_rest}
 
     known = {"published": PUBLISHED} if (alpha, nu) == (10.0, 1.0) else {}
-    return Posed(reduced, reduced.x0, "newton_cg", Stop(max_iter=20, tol_kkt=1e-7), known, measure)
+    stop = Stop(max_iter=20, tol_kkt=1e-7)
+    return Posed(reduced, reduced.x0, "newton_cg", stop, known, measure, parts=("velocity", "pressure"))

@@ -97,3 +97,21 @@ def test_two_pipes_stopped_where_the_published_run_stood_have_its_objective() ->
     figures = posed.measure(found.x)
     assert figures["volume"] <= 1 / 3 + 1e-6
     assert figures["objective"] == pytest.approx(posed.known["published"], rel=0.02)
+
+
+@needs_dolfinx
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("double_pipe", ["velocity", "pressure"]),
+        ("stokes_control", ["velocity", "pressure"]),
+        ("reactor", ["velocity", "pressure", "concentration"]),
+        ("permeability", ["state"]),
+    ],
+)
+def test_parts_of_a_state_are_shown_by_their_names(name: str, parts: list[str]) -> None:
+    posed = problems.pose(name, n=6)
+    shown = problems.fields(posed, np.asarray(posed.x0))
+    assert [f.name for f in shown] == ["control", *parts]
+    if len(parts) > 1:
+        assert shown[1].function_space.dofmap.index_map_bs == 2  # the velocity is the vector
