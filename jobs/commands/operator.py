@@ -23,7 +23,9 @@ Full = Annotated[bool, typer.Option("--full", help="The recipe for a GPU: more r
 @app.command("data")
 def make_data(
     problem: Problem,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder. Default: data/PROBLEM.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder. Default: data/PROBLEM, or data/PROBLEM-full.")
+    ] = None,
     runs: Annotated[str | None, typer.Option(help="FIRST:LAST, the last excluded. Default: the recipe's.")] = None,
     full: Full = False,
 ) -> None:
@@ -34,7 +36,7 @@ def make_data(
         from operators.trajectories import collect
 
         recipe = _recipe(problem, full)
-        folder = out or Path("data") / (f"{recipe.name}-full" if full else recipe.name)
+        folder = out or Path(_place(recipe.name, full))
         numbers = _range(runs) or sorted({*recipe.runs, *recipe.unseen})
 
         def tell(number: int, run: "Run | None") -> None:
@@ -196,10 +198,14 @@ def _range(text: str | None) -> range | None:
     return range(first, last)
 
 
+def _place(name: str, full: bool) -> str:
+    """The folder of a family's runs, where none is given."""
+    return f"data/{name}-full" if full else f"data/{name}"
+
+
 def _command(recipe: "Recipe", full: bool, kind: str, output: str, settings: "TrainingSettings") -> str:
     """What makes the same weights again."""
-    name, size = recipe.name, " --full" if full else ""
-    place = f"data/{name}-full" if full else f"data/{name}"
+    name, place, size = recipe.name, _place(recipe.name, full), " --full" if full else ""
     return (
         f"formgrad operator data {name} -o {place}{size}; formgrad operator train {name} --data {place} "
         f"-o {name}.safetensors --kind {kind} --output {output} --steps {settings.steps} "

@@ -1,17 +1,18 @@
-"""A family's recipe at full size, for a GPU: networks as wide as published, ten times the runs, thirty times the steps.
+"""A family's recipe at full size, for a GPU: networks as wide as published, a thousand runs, 40,000 steps.
 
 Point networks have the published sizes, networks on grids are about four times as wide as the small ones. The runs to
 learn from are others than those of the small recipe; the unseen ones are the same.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from operators.recipes import Recipe
 from operators.settings import Settings
 
 RUNS = range(120, 1120)
-POINTS: dict[str, Any] = {"width": 128, "blocks": 3, "modes": 16, "heads": 8, "sensors": 128, "hidden": 3}
+SIZES = ("width", "blocks", "modes", "heads", "sensors", "hidden")
+POINTS: dict[str, Any] = {f.name: f.default for f in fields(Settings) if f.name in SIZES}  # the published ones
 GRID: dict[str, Any] = {"width": 64, "blocks": 4}
 STEPS: dict[str, Any] = {"steps": 40_000, "batch": 32, "rate": 1e-3, "validate_every": 1000}
 
